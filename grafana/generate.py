@@ -58,7 +58,7 @@ def busy(labels):
     ratio is already the share."""
     keys = GPU + ", class"
     return (f"(clamp_max(sum by ({keys}) (rate(intel_gpu_engine_busy_seconds_total{{{labels}}}[$__rate_interval]))"
-            f' / count by ({keys}) (intel_gpu_engine_busy_seconds_total{{source=~"pmu|d3dkmt",{labels}}}), 1)'
+            f' / count by ({keys}) (intel_gpu_engine_busy_seconds_total{{source=~"pmu|d3dkmt|pdh",{labels}}}), 1)'
             f' or max by ({keys}) (intel_gpu_engine_busy_ratio{{source="fdinfo",{labels}}}))')
 
 
@@ -567,7 +567,7 @@ def overview():
             series("Power of the GPUs", "Mean power over each window and its limit (dashed), if one is set; the four GPUs with the highest power.",
                    with_limit(watts(SELECT), allowed, GPU), "watt", features="power"),
             series("Package and platform power", "RAPL domains of an integrated GPU's processor: package and psys include the GPU; psys is the whole board.",
-                   [target(named(top(f'max by ({GPU}, domain) (intel_gpu_power_watts{{source!="hwmon",domain!="gpu",{SELECT}}})', GPU + ", domain")), "{{domain}} · {{instance}}")],
+                   [target(named(top(f'max by ({GPU}, domain) (intel_gpu_power_watts{{source!~"hwmon|sysman",domain!="gpu",{SELECT}}})', GPU + ", domain")), "{{domain}} · {{instance}}")],
                    "watt", features="power", empty="no integrated GPU with RAPL; cards: see the panel on the left"),
             series("Temperature", "By sensor; the eight hottest. Integrated GPUs: the CPU package.",
                    [target(named(top(f'max by ({GPU}, sensor) (intel_gpu_temperature_celsius{{sensor!~"vram_ch_.*",{SELECT}}})', GPU + ", sensor")), BY_GPU + " · {{sensor}}")],
@@ -734,7 +734,7 @@ def rack():
     video = HOST + ',class="video"'
     node_busy = f"avg by ({NODE}) {busy(video)}"
     # By GPU: one that is read only by fdinfo must not reduce the engines of the others.
-    free = (f'(sum by ({NODE}) (count by ({GPU}) (intel_gpu_engine_busy_seconds_total{{source=~"pmu|d3dkmt",{video}}})'
+    free = (f'(sum by ({NODE}) (count by ({GPU}) (intel_gpu_engine_busy_seconds_total{{source=~"pmu|d3dkmt|pdh",{video}}})'
             f" - sum by ({GPU}) (rate(intel_gpu_engine_busy_seconds_total{{{video}}}[$__rate_interval]))))")
     slow = f'max by ({GPU}) (intel_gpu_throttled{{reason="any",{HOST}}}) == 1'
     hung = f"max by ({GPU}) (intel_gpu_error_state{{{HOST}}}) == 1"

@@ -148,9 +148,33 @@ ProcessFacts facts_of(const AdapterProcess& process) {
           .cpu = process.cpu.value_or(Nanoseconds(0)).count()};
 }
 
+class AskedEngineCounters final : public EngineCounters {
+ public:
+  AskedEngineCounters(AnswerSource& source, EngineCounters* inner) : source_(source), inner_(inner) {}
+
+  Reading<std::vector<EngineCounter>> read() override {
+    const Answer answer = source_.ask(std::string(kEngineCounters), [&] {
+      const auto told = inner_->read();
+      if (!told) return negative(told);
+      Answer all = text_answer(AnswerKind::names, "");
+      for (const EngineCounter& counter : *told) all.names.push_back(text_of(counter));
+      return all;
+    });
+    if (answer.kind != AnswerKind::names) return negative<std::vector<EngineCounter>>(answer);
+    std::vector<EngineCounter> all;
+    for (const std::string& text : answer.names) all.push_back(engine_counter_of(text));
+    return all;
+  }
+
+ private:
+  AnswerSource& source_;
+  EngineCounters* const inner_;  // null on replay
+};
+
 class AskedAdapters final : public GpuAdapters {
  public:
-  AskedAdapters(AnswerSource& source, GpuAdapters* inner) : source_(source), inner_(inner) {}
+  AskedAdapters(AnswerSource& source, GpuAdapters* inner)
+      : source_(source), inner_(inner), counters_(source, inner ? inner->engine_counters() : nullptr) {}
 
   Reading<std::vector<AdapterFacts>> list() override {
     const Answer luids = source_.ask(std::string(kAdapterList), [&] {
@@ -186,6 +210,7 @@ class AskedAdapters final : public GpuAdapters {
     }
     return std::make_shared<AskedAdapter>(source_, std::move(inner), std::move(text));
   }
+  EngineCounters* engine_counters() override { return inner_ && !inner_->engine_counters() ? nullptr : &counters_; }
   // While it is recorded, the handles are the system's.
   Reading<AdapterProcesses> processes() override {
     if (inner_) {
@@ -222,9 +247,20 @@ class AskedAdapters final : public GpuAdapters {
 
   AnswerSource& source_;
   GpuAdapters* const inner_;
+  AskedEngineCounters counters_;
 };
 
 }  // namespace
+
+std::string text_of(const EngineCounter& counter) { return std::to_string(counter.running) + ' ' + counter.instance; }
+
+EngineCounter engine_counter_of(std::string_view text) {
+  EngineCounter counter;
+  const std::size_t blank = std::min(text.find(' '), text.size());
+  (void)std::from_chars(text.data(), text.data() + blank, counter.running);
+  counter.instance = text.substr(std::min(blank + 1, text.size()));
+  return counter;
+}
 
 // Discovery asks for the list first in every pass, so a capture without it is not of Windows.
 std::unique_ptr<GpuAdapters> asked_adapters(AnswerSource& source, GpuAdapters* recorded) {

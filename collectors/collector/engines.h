@@ -81,7 +81,9 @@ class EnginesCollector final : public Collector {
        "Linux 6.17 or newer (the PMU came with 6.15 to 6.17); until then engine time comes from fdinfo"},
       {Driver::wddm,
        {},
-       "with this graphics driver the time of all nodes stays 0 while processes use them",
+       "with this graphics driver the time of nodes stays 0 while processes use them, and Windows' performance counter "
+       "GPU Engine is not there either",
+       "lodctr /R, as administrator, sets the performance counters up again; "
        "intel_gpu_process_engine_busy_seconds_total has the time by process",
        ENODATA},
       {Driver::wddm, {}, "Windows does not count the time of this GPU's nodes", ""},
@@ -142,8 +144,8 @@ class EnginesCollector final : public Collector {
           "first 64); what "
           "each virtual function used is in collector sriov. The pair of ticks stays that of function 0. Before "
           "Linux 6.16, which counts functions, it is the host's own share, as the feature vf_engine_busy says. "
-          "source=\"fdinfo\" is always the host's own. Under Windows the source is \"d3dkmt\": engines have Windows' "
-          "names, "
+          "source=\"fdinfo\" is always the host's own. Under Windows the source is \"d3dkmt\", or \"pdh\" where nodes "
+          "do not count: engines have Windows' names, "
           "and class \"other\" if Linux has no class for them; of the other metrics there is none.",
   };
 

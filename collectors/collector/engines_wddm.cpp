@@ -12,7 +12,7 @@ namespace {
 constexpr FeatureDescriptor kBusyByNodes{EnginesCollector::kBusyFeature.name, EnginesCollector::kBusyFeature.meaning,
                                          Need::windows_rights, false, EnginesCollector::kBusyFeature.kernel_absences};
 constexpr std::string_view kGt = "0";  // Windows does not tell a GPU's parts apart
-constexpr std::string_view kSource = "d3dkmt";
+constexpr std::string_view kOfNode = "d3dkmt", kOfProcesses = "pdh";
 
 }  // namespace
 
@@ -20,29 +20,40 @@ WddmEngineMeter::WddmEngineMeter(const CollectorContext& context)
     : gpu_(context.gpu),
       memory_(context.memory),
       min_window_(context.min_window),
+      machine_(context.machine),
       adapter_(context.machine, context.gpu) {}
 
-// Some drivers have nodes whose time stays 0 while processes use them.
-bool WddmEngineMeter::stands_still(ScrapePass& pass) const {
-  const auto is_zero = [](const Engine& engine) { return engine.busy && *engine.busy == Nanoseconds::zero(); };
-  if (!std::all_of(engines_.begin(), engines_.end(), is_zero)) return false;
-  const auto snapshot = pass.clients();
-  if (!snapshot) return false;
-  const auto clients = (*snapshot)->clients_of(gpu_.address);
-  return std::any_of(clients.begin(), clients.end(), [](const DrmClient& client) {
-    return std::any_of(client.engines.begin(), client.engines.end(),
-                       [](const ClientEngine& engine) { return engine.busy_ns.value_or(0) > 0; });
-  });
+// A node has counted since its driver started, and so all that a process has used it for: one that says 0 does not
+// count. That stays known when the process has ended.
+void WddmEngineMeter::find_still_classes(ScrapePass& pass) {
+  ByClass has_nodes{}, counts{}, used{};
+  for (const Engine& engine : engines_) {
+    if (!engine.facts.engine_class) continue;
+    const auto at = static_cast<std::size_t>(*engine.facts.engine_class);
+    has_nodes[at] = true;
+    // One that does not answer tells nothing of its class.
+    counts[at] = counts[at] || !engine.busy || *engine.busy > Nanoseconds::zero();
+  }
+  if (has_nodes != counts) {
+    if (const auto snapshot = pass.clients())
+      for (const DrmClient& client : (*snapshot)->clients_of(gpu_.address))
+        for (std::size_t i = 0; i < kEngineClasses; ++i) used[i] = used[i] || client.engines[i].busy_ns.value_or(0) > 0;
+  }
+  for (std::size_t i = 0; i < kEngineClasses; ++i) still_[i] = has_nodes[i] && !counts[i] && (still_[i] || used[i]);
 }
 
-void WddmEngineMeter::write(Engine& engine, ScrapePass& pass, EngineSeconds& by_class, SampleSink& out) const {
+bool WddmEngineMeter::is_still(const Engine& engine) const {
+  return engine.facts.engine_class && still_[static_cast<std::size_t>(*engine.facts.engine_class)];
+}
+
+void WddmEngineMeter::write(const Engine& engine, Count& count, Nanoseconds busy, std::string_view source,
+                            ScrapePass& pass, EngineSeconds& by_class, SampleSink& out) const {
   // Another driver than at the last scrape counts from zero.
-  const std::uint64_t total = engine.nanoseconds.advance(static_cast<std::uint64_t>(engine.busy->count()));
+  const std::uint64_t total = count.nanoseconds.advance(static_cast<std::uint64_t>(busy.count()));
   const Seconds seconds{static_cast<double>(total) / 1e9};
-  out.add(EnginesCollector::kBusy, {gpu_.address, kGt, engine.facts.name, engine.facts.class_label(), kSource},
-          seconds);
-  if (const auto delta = engine.window.advance(pass.now(), {total}))
-    out.add(EnginesCollector::kBusyRatio, {gpu_.address, kGt, engine.facts.name, engine.facts.class_label(), kSource},
+  out.add(EnginesCollector::kBusy, {gpu_.address, kGt, engine.facts.name, engine.facts.class_label(), source}, seconds);
+  if (const auto delta = count.window.advance(pass.now(), {total}))
+    out.add(EnginesCollector::kBusyRatio, {gpu_.address, kGt, engine.facts.name, engine.facts.class_label(), source},
             clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->elapsed.count())));
   if (const auto known = engine.facts.engine_class) {
     auto& sum = by_class[static_cast<std::size_t>(*known)];
@@ -63,13 +74,35 @@ void WddmEngineMeter::collect(ScrapePass& pass, SampleSink& out) {
     for (const WddmEngine& engine : **found) engines_.emplace_back(engine, memory_, min_window_);
   }
   for (Engine& engine : engines_) engine.busy = adapter_.busy(engine.facts);
-  if (stands_still(pass)) {
-    (void)report.note(Reading<Unit>(Absent{Reason::kernel, ENODATA}));
+  find_still_classes(pass);
+  EngineSeconds by_class;
+  if (std::find(still_.begin(), still_.end(), true) == still_.end()) {
+    for (Engine& engine : engines_) {
+      if (report.note(engine.busy)) write(engine, engine.of_node, *engine.busy, kOfNode, pass, by_class, out);
+      engine.of_processes.window.restart();
+    }
+    processes_.reset();
+    pass.engines_measured(by_class);
     return;
   }
-  EngineSeconds by_class;
+  if (!processes_) processes_.emplace(machine_, gpu_.binding);
+  auto refreshed = processes_->refresh();
+  if (refreshed.is_absent() && refreshed.absent().reason == Reason::kernel) refreshed = Absent{Reason::kernel, ENODATA};
+  if (report.note(refreshed)) {
+    for (Engine& engine : engines_) {
+      write(engine, engine.of_processes, processes_->busy(engine.facts.node), kOfProcesses, pass, by_class, out);
+      engine.of_node.window.restart();
+    }
+    if (processes_->refused() > 0)
+      out.failed(
+          {std::make_error_code(std::errc::result_out_of_range), "performance counter GPU Engine: running time"});
+    pass.engines_measured(by_class);
+    return;
+  }
+  // Without them the nodes that count are all there is.
   for (Engine& engine : engines_)
-    if (report.note(engine.busy)) write(engine, pass, by_class, out);
+    if (!is_still(engine) && report.note(engine.busy))
+      write(engine, engine.of_node, *engine.busy, kOfNode, pass, by_class, out);
   pass.engines_measured(by_class);
 }
 

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cerrno>
+#include <string>
 
 #include "base/counter_window.h"
+#include "collector/shared/sysman_option.h"
 #include "metric/feature_report.h"
 
 namespace igpu {
@@ -46,7 +48,7 @@ constexpr std::array<KernelAbsence, 5> kNoTemperature{{
     {Driver::wddm,
      {},
      "the graphics driver does not report its temperature",
-     "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
+     "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value: then --collector.sysman"},
 }};
 constexpr std::array<KernelAbsence, 5> kNoTemperatureLimits{{
     kNoTemperature[0],
@@ -64,7 +66,7 @@ constexpr std::array<KernelAbsence, 3> kNoFan{{
     {Driver::wddm,
      {},
      "the graphics driver reports no fan",
-     "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
+     "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value: then --collector.sysman"},
 }};
 constexpr std::array<KernelAbsence, 3> kNoVoltage{{
     {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no hwmon",
@@ -106,6 +108,8 @@ constexpr const FeatureDescriptor* kFeatures[] = {&kTemperatureFeature, &kTemper
                                                   &kFanFeature,         &kVoltageFeature,
                                                   &kLimitFeature,       &kPowerShareFeature};
 
+constexpr const OptionDescriptor* kOptions[] = {&kSysman};
+
 }  // namespace
 
 constexpr CollectorInfo HwmonCollector::kInfo{.name = "hwmon",
@@ -114,24 +118,46 @@ constexpr CollectorInfo HwmonCollector::kInfo{.name = "hwmon",
                                               .in_windows = kInWindows,
                                               .not_in_linux = kNotInLinux,
                                               .features = kFeatures,
+                                              .options = kOptions,
                                               .notes =
                                                   "Under Windows: temperature, with sensor \"gpu\", fan speed, and "
-                                                  "`intel_gpu_power_limit_ratio`, which exists only there."};
+                                                  "`intel_gpu_power_limit_ratio`, which exists only there. "
+                                                  "`--collector.sysman` adds sensor \"vram\", and what Windows does "
+                                                  "not report of the others."};
 
 HwmonCollector::HwmonCollector(const CollectorContext& context) : sys_(context.machine.sys), gpu_(context.gpu) {
-  if (gpu_.driver == Driver::wddm) adapter_.emplace(context.machine, context.gpu);
+  if (gpu_.driver != Driver::wddm) return;
+  adapter_.emplace(context.machine, context.gpu);
+  if (context.options[kSysman]) sysman_.emplace(context.machine, context.gpu, true);
 }
 
 void HwmonCollector::collect_adapter(SampleSink& out) {
   const WddmSensors sensors = adapter_->sensors();
   FeatureReport temperature(out, kAdapterTemperature);
-  if (temperature.note(sensors.temperature)) out.add(kTemperature, {gpu_.address, "gpu"}, *sensors.temperature);
+  const bool has_temperature = temperature.note(sensors.temperature);
+  if (has_temperature) out.add(kTemperature, {gpu_.address, "gpu"}, *sensors.temperature);
   FeatureReport fan(out, kAdapterFan);
-  if (fan.note(sensors.fan)) out.add(kFan, {gpu_.address, "1"}, *sensors.fan);
+  const bool has_fan = fan.note(sensors.fan);
+  if (has_fan) out.add(kFan, {gpu_.address, "1"}, *sensors.fan);
+  if (sysman_) collect_sysman(has_temperature, temperature, has_fan, fan);
   FeatureReport power(out, kPowerShareFeature);
   if (power.note(sensors.power)) out.add(kPowerShare, {gpu_.address}, clamped_ratio(sensors.power->value, 1));
   for (const FeatureDescriptor* const feature : {&kTemperatureLimitFeature, &kVoltageFeature, &kLimitFeature})
     out.absent(*feature, {Reason::kernel});
+}
+
+// What Windows has already reported is not replaced.
+void HwmonCollector::collect_sysman(bool has_temperature, FeatureReport& temperature, bool has_fan,
+                                    FeatureReport& fan) {
+  const auto temperatures = sysman_->temperatures();
+  if (!temperatures) (void)temperature.note(temperatures);
+  for (const SysmanGpu::Temperature& one : temperatures.value_or({}))
+    if (!has_temperature || one.sensor != "gpu") temperature.add(kTemperature, {gpu_.address, one.sensor}, one.value);
+  if (has_fan) return;
+  const auto fans = sysman_->fans();
+  if (!fans) (void)fan.note(fans);
+  std::size_t number = 0;
+  for (const Reading<Rpm>& rpm : fans.value_or({})) fan.add(kFan, {gpu_.address, std::to_string(++number)}, rpm);
 }
 
 void HwmonCollector::collect(ScrapePass&, SampleSink& out) {

@@ -3,6 +3,9 @@
 
 #include <cerrno>
 
+#include "base/monotonic_counter.h"
+#include "collector/shared/sysman_option.h"
+#include "metric/feature_report.h"
 #include "source/imc_pmus.h"
 
 namespace igpu {
@@ -11,12 +14,25 @@ namespace {
 constexpr Metric<Bytes, 2> kBandwidth{
     "intel_gpu_memory_bandwidth_bytes_total",
     Kind::counter,
-    "Bytes transferred by the memory controllers of an integrated GPU's processor, for the GPU and everything else.",
+    "Bytes transferred by the memory controllers of an integrated GPU's processor, for the GPU and everything else; "
+    "under Windows, by a card's memory.",
     {"device", "direction"}};
+constexpr std::array<KernelAbsence, 3> kNoTraffic{{
+    {Driver::wddm, {}, kSysmanIsNotAsked, kAskSysman, ECANCELED},
+    {Driver::wddm, {}, kNoSysman, kInstallSysman, ENOENT},
+    {Driver::wddm, {}, "the graphics driver's Sysman does not count this GPU's memory traffic", ""},
+}};
 constexpr FeatureDescriptor kFeature{"memory_bandwidth", "Memory traffic of the processor (integrated GPUs).",
-                                     Need::imc_pmu};
+                                     Need::imc_pmu, false, kNoTraffic};
+constexpr FeatureDescriptor kTrafficOfCard{kFeature.name, kFeature.meaning, Need::windows_rights, false, kNoTraffic};
 constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kBandwidth};
 constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
+constexpr std::array<const OptionDescriptor*, 1> kOptions{&kSysman};
+
+// Ten terabytes a second: more than any card's memory transfers.
+constexpr GainBound kBound{.per_second = 1e13, .at_once = 2.5e12};
+
+constexpr const char *kRead = "read", *kWrite = "write";
 
 constexpr double kMebibytesPerCount =
     64 / (1024.0 * 1024.0);                    // a cache line, in all of these PMUs; .scale says the same
@@ -39,12 +55,23 @@ constexpr CollectorInfo ImcCollector::kInfo{
     .name = "imc",
     .help = "Memory bandwidth of an integrated GPU's processor.",
     .metrics = kMetrics,
+    .in_windows = kMetrics,
     .features = kFeatures,
+    .options = kOptions,
+    .notes = "Under Windows with `--collector.sysman` only, and only of a card.",
 };
 
 ImcCollector::ImcCollector(const CollectorContext& context)
-    : machine_(context.machine), gpu_(context.gpu), memory_(context.memory) {
-  if (stands_for_package(gpu_)) find_boxes();
+    : machine_(context.machine),
+      gpu_(context.gpu),
+      memory_(context.memory),
+      sysman_(context.machine, context.gpu, context.options[kSysman]) {
+  if (gpu_.driver == Driver::wddm) {
+    // Another driver than before counts from zero.
+    for (const char* const direction : {kRead, kWrite}) memory_.counter(direction).rebase();
+  } else if (stands_for_package(gpu_)) {
+    find_boxes();
+  }
 }
 
 void ImcCollector::find_boxes() {
@@ -56,7 +83,23 @@ void ImcCollector::find_boxes() {
   }
 }
 
+void ImcCollector::collect_card(ScrapePass& pass, SampleSink& out) {
+  FeatureReport report(out, kTrafficOfCard);
+  const Nanoseconds begin = pass.now();
+  const auto bytes = sysman_.traffic();
+  if (!report.note(bytes)) return;
+  const Nanoseconds end = pass.now();
+  const auto add = [&](const char* direction, std::uint64_t count) {
+    MonotonicCounter& counter = memory_.counter(direction);
+    (void)counter.advance_bounded(count, 0, kBound, begin, end);
+    out.add(kBandwidth, {gpu_.address, direction}, Bytes{static_cast<double>(counter.total())});
+  };
+  add(kRead, bytes->read);
+  add(kWrite, bytes->written);
+}
+
 void ImcCollector::collect(ScrapePass& pass, SampleSink& out) {
+  if (gpu_.driver == Driver::wddm) return collect_card(pass, out);
   if (!stands_for_package(gpu_)) {
     out.absent(kFeature, {Reason::hardware});
     return;
@@ -97,8 +140,8 @@ void ImcCollector::collect(ScrapePass& pass, SampleSink& out) {
     return;
   }
   out.available(kFeature);
-  if (reads > 0) out.add(kBandwidth, {gpu_.address, "read"}, Bytes{reads});
-  if (writes > 0) out.add(kBandwidth, {gpu_.address, "write"}, Bytes{writes});
+  if (reads > 0) out.add(kBandwidth, {gpu_.address, kRead}, Bytes{reads});
+  if (writes > 0) out.add(kBandwidth, {gpu_.address, kWrite}, Bytes{writes});
 }
 
 }  // namespace igpu

@@ -4,37 +4,22 @@
 #include <algorithm>
 #include <utility>
 
+#include "collector/power_wddm.h"
 #include "source/rapl_events.h"
 
 namespace igpu {
 namespace {
 
-constexpr Metric<Joules, 3> kEnergy{"intel_gpu_energy_joules_total",
-                                    Kind::counter,
-                                    "Energy used. Integrated GPU: RAPL domains (package and psys include gpu: do not "
-                                    "add them up). Card: card and package.",
-                                    {"device", "domain", "source"}};
-constexpr Metric<Watts, 3> kPower{
-    "intel_gpu_power_watts", Kind::gauge, "Mean power over the window.", {"device", "domain", "source"}};
-
-constexpr std::array<KernelAbsence, 4> kNoPower{{
-    {Driver::i915, GpuKind::integrated,
-     "this kernel offers neither the PMU power nor an energy zone in /sys/class/powercap",
-     "modprobe -a rapl intel_rapl_msr; a virtual machine has neither"},
-    {Driver::xe, GpuKind::integrated,
-     "this kernel offers neither the PMU power nor an energy zone in /sys/class/powercap",
-     "modprobe -a rapl intel_rapl_msr; a virtual machine has neither"},
-    {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no energy counter of the card in hwmon",
-     "Linux 6.2 or newer, with CONFIG_HWMON"},
-    {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no energy counter of the card in hwmon",
-     "Linux 6.8 or newer, with CONFIG_HWMON"},
-}};
 // One feature for users; its requirements depend on the source of the energy.
-constexpr FeatureDescriptor kPowerFeature{"power", "Energy and power.", Need::rapl_pmu, false, kNoPower};
-constexpr FeatureDescriptor kPowerByFile{"power", "Energy and power.", Need::powercap_file, false, kNoPower};
-constexpr FeatureDescriptor kPowerOfCard{"power", "Energy and power.", Need::card_hwmon, false, kNoPower};
-constexpr const MetricDescriptor* kMetrics[] = {&kEnergy, &kPower};
+constexpr FeatureDescriptor kPowerFeature{"power", "Energy and power.", Need::rapl_pmu, false,
+                                          PowerCollector::kNoPower};
+constexpr FeatureDescriptor kPowerByFile{"power", "Energy and power.", Need::powercap_file, false,
+                                         PowerCollector::kNoPower};
+constexpr FeatureDescriptor kPowerOfCard{"power", "Energy and power.", Need::card_hwmon, false,
+                                         PowerCollector::kNoPower};
+constexpr const MetricDescriptor* kMetrics[] = {&PowerCollector::kEnergy, &PowerCollector::kPower};
 constexpr const FeatureDescriptor* kFeatures[] = {&kPowerFeature};
+constexpr const OptionDescriptor* kOptions[] = {&kSysman};
 
 // Bound of the energy at this power, in the counter's units. Up to a quarter of a second of it may be published at
 // once.
@@ -50,7 +35,17 @@ constexpr CollectorInfo PowerCollector::kInfo{.name = "power",
                                               .help = "Energy and power: RAPL for integrated GPUs, hwmon for cards.",
                                               .accumulates_on_read = true,
                                               .metrics = kMetrics,
-                                              .features = kFeatures};
+                                              .in_windows = kMetrics,
+                                              .features = kFeatures,
+                                              .options = kOptions,
+                                              .notes =
+                                                  "Under Windows there is energy with `--collector.sysman` only; "
+                                                  "its source is \"sysman\"."};
+
+std::unique_ptr<Collector> PowerCollector::create(const CollectorContext& context) {
+  if (context.gpu.driver == Driver::wddm) return std::make_unique<WddmPower>(context);
+  return std::make_unique<PowerCollector>(context);
+}
 
 PowerCollector::PowerCollector(const CollectorContext& context)
     : machine_(context.machine), gpu_(context.gpu), memory_(context.memory), min_window_(context.min_window) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cerrno>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "base/monotonic_counter.h"
 #include "base/scan_schedule.h"
 #include "collector/collector.h"
+#include "collector/shared/sysman_option.h"
 #include "metric/feature_report.h"
 #include "source/hwmon_files.h"
 #include "source/powercap.h"
@@ -26,7 +28,31 @@ namespace igpu {
 // PMT). It is left out until it counts.
 class PowerCollector final : public Collector {
  public:
+  static constexpr Metric<Joules, 3> kEnergy{
+      "intel_gpu_energy_joules_total",
+      Kind::counter,
+      "Energy used. Integrated GPU: RAPL domains (package and psys include gpu: do not "
+      "add them up). Card: card and package.",
+      {"device", "domain", "source"}};
+  static constexpr Metric<Watts, 3> kPower{
+      "intel_gpu_power_watts", Kind::gauge, "Mean power over the window.", {"device", "domain", "source"}};
+  static constexpr std::array<KernelAbsence, 7> kNoPower{{
+      {Driver::i915, GpuKind::integrated,
+       "this kernel offers neither the PMU power nor an energy zone in /sys/class/powercap",
+       "modprobe -a rapl intel_rapl_msr; a virtual machine has neither"},
+      {Driver::xe, GpuKind::integrated,
+       "this kernel offers neither the PMU power nor an energy zone in /sys/class/powercap",
+       "modprobe -a rapl intel_rapl_msr; a virtual machine has neither"},
+      {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no energy counter of the card in hwmon",
+       "Linux 6.2 or newer, with CONFIG_HWMON"},
+      {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no energy counter of the card in hwmon",
+       "Linux 6.8 or newer, with CONFIG_HWMON"},
+      {Driver::wddm, {}, kSysmanIsNotAsked, kAskSysman, ECANCELED},
+      {Driver::wddm, {}, kNoSysman, kInstallSysman, ENOENT},
+      {Driver::wddm, {}, "the graphics driver's Sysman has no energy counter of this GPU", ""},
+  }};
   static const CollectorInfo kInfo;
+  static std::unique_ptr<Collector> create(const CollectorContext& context);  // its like of Windows, there
   explicit PowerCollector(const CollectorContext& context);
   void collect(ScrapePass& pass, SampleSink& out) override;
   Nanoseconds read_within() const override;

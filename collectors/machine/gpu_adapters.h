@@ -16,6 +16,9 @@
 // How NTSTATUS becomes an outcome: machine/nt_status.h.
 namespace igpu {
 
+class EngineCounters;  // machine/engine_counters.h
+class Sysman;          // machine/sysman.h
+
 struct AdapterFacts {
   std::uint64_t luid = 0;  // another one after each start of the driver
   std::uint32_t vendor = 0, device = 0, revision = 0;
@@ -91,9 +94,17 @@ class GpuAdapters {
   // One of the last list; null: it has gone.
   virtual std::shared_ptr<GpuAdapter> open(std::uint64_t luid) = 0;
   virtual Reading<AdapterProcesses> processes() = 0;
+  // What is asked where these do not answer. Null: there is no such interface.
+  virtual EngineCounters* engine_counters() { return nullptr; }
+  virtual Sysman* sysman() { return nullptr; }
 };
 
-// Null: this is not Windows. library: that has the functions; tests have one of their own.
-std::unique_ptr<GpuAdapters> system_gpu_adapters(const std::string& library = "gdi32.dll");
+// The libraries that have the functions; tests have some of their own.
+struct GpuLibraries {
+  std::string adapters = "gdi32.dll", engine_counters = "pdh.dll", sysman = "ze_loader.dll";
+};
+
+// Null: this is not Windows.
+std::unique_ptr<GpuAdapters> system_gpu_adapters(const GpuLibraries& libraries = {});
 
 }  // namespace igpu

@@ -2,7 +2,7 @@
 #include "machine/gpu_adapters.h"
 
 // clang-format off: this one comes first
-#include <windows.h>
+#include "machine/library_windows.h"
 // clang-format on
 
 #include <psapi.h>
@@ -17,7 +17,9 @@
 #include <utility>
 
 #include "machine/d3dkmt_windows.h"
+#include "machine/engine_counters.h"
 #include "machine/nt_status.h"
+#include "machine/sysman.h"
 
 namespace igpu {
 namespace {
@@ -53,22 +55,13 @@ std::uint64_t number_of(const d3dkmt::Luid& luid) {
 // The functions, each looked up: a Windows without one of them lacks it and is otherwise as before.
 class Functions {
  public:
-  explicit Functions(const std::string& library) {
-    // Only Windows' own folder, unless the name is a path.
-    module_ = ::LoadLibraryExA(library.c_str(), nullptr,
-                               library.find_first_of("\\/") == std::string::npos ? LOAD_LIBRARY_SEARCH_SYSTEM32 : 0);
-    if (!module_) return;
-    look_up(enumerate_, "D3DKMTEnumAdapters2");
-    look_up(open_, "D3DKMTOpenAdapterFromLuid");
-    look_up(close_, "D3DKMTCloseAdapter");
-    look_up(info_, "D3DKMTQueryAdapterInfo");
-    look_up(statistics_, "D3DKMTQueryStatistics");
+  explicit Functions(const std::string& library) : library_(library) {
+    library_.look_up(enumerate_, "D3DKMTEnumAdapters2");
+    library_.look_up(open_, "D3DKMTOpenAdapterFromLuid");
+    library_.look_up(close_, "D3DKMTCloseAdapter");
+    library_.look_up(info_, "D3DKMTQueryAdapterInfo");
+    library_.look_up(statistics_, "D3DKMTQueryStatistics");
   }
-  ~Functions() {
-    if (module_) ::FreeLibrary(module_);
-  }
-  Functions(const Functions&) = delete;
-  Functions& operator=(const Functions&) = delete;
 
   bool complete() const { return enumerate_ && open_ && close_ && info_ && statistics_; }
   NtStatus enumerate(d3dkmt::EnumAdapters2& all) const { return static_cast<NtStatus>(enumerate_(&all)); }
@@ -81,13 +74,7 @@ class Functions {
   NtStatus statistics(d3dkmt::QueryStatistics& query) const { return static_cast<NtStatus>(statistics_(&query)); }
 
  private:
-  template <class F>
-  void look_up(F& function, const char* name) const {
-    const FARPROC found = ::GetProcAddress(module_, name);
-    static_assert(sizeof function == sizeof found);
-    std::memcpy(&function, &found, sizeof function);
-  }
-  HMODULE module_ = nullptr;
+  WindowsLibrary library_;
   LONG(WINAPI* enumerate_)(d3dkmt::EnumAdapters2*) = nullptr;
   LONG(WINAPI* open_)(d3dkmt::OpenAdapterFromLuid*) = nullptr;
   LONG(WINAPI* close_)(d3dkmt::CloseAdapter*) = nullptr;
@@ -210,7 +197,10 @@ class SystemAdapter final : public GpuAdapter {
 
 class SystemAdapters final : public GpuAdapters {
  public:
-  explicit SystemAdapters(const std::string& library) : functions_(std::make_shared<Functions>(library)) {}
+  explicit SystemAdapters(const GpuLibraries& libraries)
+      : functions_(std::make_shared<Functions>(libraries.adapters)),
+        engine_counters_(system_engine_counters(libraries.engine_counters)),
+        sysman_(system_sysman(libraries.sysman)) {}
 
   Reading<std::vector<AdapterFacts>> list() override {
     if (!functions_->complete()) return Absent{Reason::kernel, ENOSYS};
@@ -250,6 +240,9 @@ class SystemAdapters final : public GpuAdapters {
     at->second.adapter = adapter;
     return adapter;
   }
+
+  EngineCounters* engine_counters() override { return engine_counters_.get(); }
+  Sysman* sysman() override { return sysman_.get(); }
 
   Reading<AdapterProcesses> processes() override {
     const HANDLE snapshot = ::CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0);
@@ -298,14 +291,16 @@ class SystemAdapters final : public GpuAdapters {
   }
 
   std::shared_ptr<const Functions> functions_;
+  std::unique_ptr<EngineCounters> engine_counters_;
+  std::unique_ptr<Sysman> sysman_;
   std::mutex mutex_;
   std::map<std::uint64_t, Known> known_;  // by LUID, as last listed
 };
 
 }  // namespace
 
-std::unique_ptr<GpuAdapters> system_gpu_adapters(const std::string& library) {
-  return std::make_unique<SystemAdapters>(library);
+std::unique_ptr<GpuAdapters> system_gpu_adapters(const GpuLibraries& libraries) {
+  return std::make_unique<SystemAdapters>(libraries);
 }
 
 }  // namespace igpu

@@ -125,6 +125,6 @@ class SystemNames final : public Names {
 std::unique_ptr<Clock> system_clock() { return std::make_unique<SystemClock>(); }
 std::unique_ptr<Privileges> system_privileges() { return std::make_unique<SystemPrivileges>(); }
 std::unique_ptr<Names> system_names() { return std::make_unique<SystemNames>(); }
-std::unique_ptr<GpuAdapters> system_gpu_adapters(const std::string&) { return nullptr; }
+std::unique_ptr<GpuAdapters> system_gpu_adapters(const GpuLibraries&) { return nullptr; }
 
 }  // namespace igpu

@@ -180,6 +180,10 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
     case Need::container_files:
       return container_files_advice(absent);
     case Need::windows_rights:
+      if (absent.os_error == EPERM)  // machine/pdh_status.h
+        return {"Windows refused its performance counters", "add the exporter's user to Performance Monitor Users"};
+      if (absent.os_error == EROFS)  // machine/ze_result.h
+        return {"the graphics driver's Sysman refused this to the user of the exporter", "run it as an administrator"};
       return {"Windows lets it open processes of its own user only", "run it as the user whose processes these are"};
     case Need::card_hwmon:
     case Need::nothing_special:
@@ -301,7 +305,9 @@ Advice advise_for_windows(const FeatureDescriptor& feature, const Absent& absent
       break;
   }
   if (gpu) {
-    const auto row = std::ranges::find(feature.kernel_absences, std::optional(gpu->driver), &KernelAbsence::driver);
+    const auto row = std::ranges::find_if(feature.kernel_absences, [&](const KernelAbsence& it) {
+      return it.driver == gpu->driver && (it.os_error == 0 || it.os_error == absent.os_error);
+    });
     if (row != feature.kernel_absences.end()) return {std::string(row->cause), std::string(row->hint)};
   }
   return {"Windows does not have what this is read from", ""};

@@ -6,6 +6,8 @@
 #include "device/adapters.h"
 #include "device/pci_address.h"
 #include "fuzz/fuzz_check.h"
+#include "source/process_engine_times.h"
+#include "source/sysman_gpu.h"
 #include "source/wddm_clients.h"
 #include "support/fake_gpu_adapters.h"
 #include "support/test_machine.h"
@@ -52,6 +54,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_range(sensors.temperature, 200);
     check_range(sensors.fan, 100'000);
     check_range(sensors.power, 10);
+  }
+  for (const igpu::Gpu& gpu : *gpus) {
+    igpu::ProcessEngineTimes times(machine.machine(), gpu.binding);
+    if (!times.refresh()) continue;
+    adapters.advance(1000);
+    machine.clock.advance(std::chrono::seconds(1));
+    (void)times.refresh();
+    for (std::uint32_t node = 0; node < igpu::kMostWddmNodes; ++node) FUZZ_CHECK(times.busy(node).count() >= 0);
+  }
+  for (const igpu::Gpu& gpu : *gpus) {
+    igpu::SysmanGpu sysman(machine.machine(), gpu, true);
+    for (const auto& temperature : sysman.temperatures().value_or({})) check_range(temperature.value, 200);
+    for (const auto& rpm : sysman.fans().value_or({})) FUZZ_CHECK(!rpm || (rpm->value >= 0 && rpm->value <= 100'000));
+    const auto energies = sysman.energies().value_or({});
+    FUZZ_CHECK(energies.size() <= 5);
+    (void)sysman.traffic();
   }
   const auto clients = igpu::WddmClients(machine.machine()).find({});
   FUZZ_CHECK(clients && clients->clients.size() <= 2 * gpus->size());

@@ -2,6 +2,8 @@
 #include "support/adapter_script.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <iterator>
 #include <sstream>
 
@@ -76,6 +78,32 @@ void read_line(std::istream& line, std::vector<ScriptAdapter>& adapters) {
     ScriptUse use;
     if (adapter.uses.size() < kMost && take(line, use.process, use.node, use.permille, use.segment, use.bytes))
       adapter.uses.push_back(use);
+  } else if (word == "counter") {
+    ScriptCounter counter;
+    if (adapter.counters.size() < kMost && take(line, counter.pid, counter.node, counter.permille))
+      adapter.counters.push_back(counter);
+  } else if (word == "instance") {
+    EngineCounter counter;
+    if (adapter.instances.size() < kMost && take(line, counter.running)) {
+      counter.instance = rest(line);
+      adapter.instances.push_back(counter);
+    }
+  } else if (word == "array") {
+    ScriptArray array;
+    if (take(line, array.bytes, array.items)) adapter.array = array;
+  } else if (word == "energy") {
+    ScriptEnergy energy;
+    if (adapter.energies.size() < kMost && take(line, energy.domain, energy.milliwatts))
+      adapter.energies.push_back(energy);
+  } else if (word == "celsius") {
+    double celsius = 0;
+    if (adapter.celsius.size() < kMost && take(line, number, celsius)) adapter.celsius.emplace_back(number, celsius);
+  } else if (word == "turning") {
+    std::int32_t rpm = 0;
+    if (adapter.fans.size() < kMost && take(line, rpm)) adapter.fans.push_back(rpm);
+  } else if (word == "traffic") {
+    SysmanBytes bytes;
+    if (adapter.traffic.size() < kMost && take(line, bytes.read, bytes.written)) adapter.traffic.push_back(bytes);
   } else if (word == "fail") {
     std::string query;
     if (take(line, query, std::hex, number) && query_of(query))
@@ -120,6 +148,22 @@ std::uint64_t ScriptAdapter::committed(std::string_view process, std::size_t seg
   for (const ScriptUse& use : uses)
     if (use.process == process && use.segment == segment) sum += use.bytes;
   return sum;
+}
+
+ZeResult ScriptAdapter::result(AdapterQuery query) const {
+  const auto at = fails.find(query);
+  return at == fails.end() ? ZeResult::success : static_cast<ZeResult>(at->second);
+}
+
+std::vector<EngineCounter> ScriptAdapter::engine_counters(std::uint64_t milliseconds) const {
+  std::vector<EngineCounter> all = instances;
+  for (const ScriptCounter& counter : counters) {
+    std::array<char, 128> name;
+    std::snprintf(name.data(), name.size(), "pid_%u_luid_0x%08X_0x%08X_phys_0_eng_%u_engtype_3D", counter.pid,
+                  static_cast<unsigned>(facts.luid >> 32), static_cast<unsigned>(facts.luid), counter.node);
+    all.push_back({name.data(), static_cast<std::int64_t>(milliseconds * counter.permille * 10)});
+  }
+  return all;
 }
 
 std::vector<ScriptAdapter> read_adapter_script(std::string_view text) {

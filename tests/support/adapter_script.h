@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "machine/engine_counters.h"
 #include "machine/gpu_adapters.h"
 #include "machine/nt_status.h"
+#include "machine/sysman.h"
+#include "machine/ze_result.h"
 
 // What Windows' graphics kernel answers, as a text, for the tests' own gdi32 (tests/windows/fake_gdi32.cpp) and for
 // FakeGpuAdapters. One line is one fact; # begins a comment; numbers are decimal unless said otherwise:
@@ -26,13 +29,37 @@
 //   sensors FAN POWER DECICELSIUS                        without this line there are none
 //   counts NODES SEGMENTS                                what it says instead of their number
 //   process NAME NODE PERMILLE SEGMENT BYTES             of processes whose file has this name
+//   counter PID NODE PERMILLE                            a performance counter of a process, and how busy it says
+//   instance VALUE NAME                                  one that says this value, in 100 ns, under this name
+//   array BYTES ITEMS                                    what is said of their size instead of the truth
+//   energy DOMAIN MILLIWATTS                             a power domain of Sysman, and what it draws
+//   celsius SENSOR VALUE                                 a temperature of Sysman
+//   turning RPM                                          a fan of Sysman
+//   traffic READ WRITTEN                                 a memory module of Sysman, in bytes each millisecond
 //   fail QUERY STATUS                                    QUERY: a name of AdapterQuery; STATUS in hex
 //   empty QUERY                                          it succeeds, and fills nothing
 namespace igpu::test {
 
-enum class AdapterQuery { counts, node, running, segment, memory, clock, sensors, process_node, process_segment };
-inline constexpr std::string_view kAdapterQueries[] = {"counts", "node",    "running",      "segment",        "memory",
-                                                       "clock",  "sensors", "process_node", "process_segment"};
+enum class AdapterQuery {
+  counts,
+  node,
+  running,
+  segment,
+  memory,
+  clock,
+  sensors,
+  process_node,
+  process_segment,
+  pdh,
+  sysman,
+  energy,
+  celsius,
+  turning,
+  traffic
+};
+inline constexpr std::string_view kAdapterQueries[] = {
+    "counts",          "node", "running", "segment", "memory",  "clock",   "sensors", "process_node",
+    "process_segment", "pdh",  "sysman",  "energy",  "celsius", "turning", "traffic"};
 
 struct ScriptNode {
   std::uint32_t type = 0, permille = 0;
@@ -45,6 +72,16 @@ struct ScriptUse {
   std::uint32_t node = 0, permille = 0, segment = 0;
   std::uint64_t bytes = 0;
 };
+struct ScriptCounter {
+  std::uint32_t pid = 0, node = 0, permille = 0;
+};
+struct ScriptArray {
+  std::uint32_t bytes = 0, items = 0;
+};
+struct ScriptEnergy {
+  std::uint32_t domain = 0;
+  std::uint64_t milliwatts = 0;
+};
 struct ScriptAdapter {
   AdapterFacts facts;
   std::uint64_t first = 0, last = UINT64_MAX;
@@ -54,6 +91,13 @@ struct ScriptAdapter {
   std::optional<AdapterSensors> sensors;
   std::optional<AdapterCounts> counts;
   std::vector<ScriptUse> uses;
+  std::vector<ScriptCounter> counters;
+  std::vector<EngineCounter> instances;
+  std::optional<ScriptArray> array;
+  std::vector<ScriptEnergy> energies;
+  std::vector<std::pair<std::uint32_t, double>> celsius;  // by sensor
+  std::vector<std::int32_t> fans;
+  std::vector<SysmanBytes> traffic;
   std::map<AdapterQuery, NtStatus> fails;
   std::vector<AdapterQuery> empty;
 
@@ -64,6 +108,10 @@ struct ScriptAdapter {
   std::int64_t running(std::size_t node, std::uint64_t milliseconds) const;  // 100 ns
   std::int64_t running(std::string_view process, std::size_t node, std::uint64_t milliseconds) const;
   std::uint64_t committed(std::string_view process, std::size_t segment) const;
+  bool has_sysman() const { return !energies.empty() || !celsius.empty() || !fans.empty() || !traffic.empty(); }
+  // How a query of Sysman ends.
+  ZeResult result(AdapterQuery query) const;
+  std::vector<EngineCounter> engine_counters(std::uint64_t milliseconds) const;
 };
 
 // Lines that say nothing are skipped.

@@ -6,49 +6,16 @@
 #include <windows.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <memory>
-#include <vector>
 
 #include "capture_file/script.h"
 #include "machine/d3dkmt_windows.h"
-#include "support/adapter_script.h"
-#include "windows/recorded_adapters.h"
+#include "windows/fake_state.h"
 
 namespace {
 
 using namespace igpu;
 using namespace igpu::test;
-
-struct Fake {
-  std::vector<ScriptAdapter> adapters;
-  std::uint64_t milliseconds = 0, scrape = 0;
-  std::uint32_t opened = 0;                      // handles, none of which is given again
-  std::map<std::uint32_t, std::size_t> handles;  // numbers of adapters; of a capture, LUIDs
-  std::unique_ptr<RecordedAdapters> recorded;    // instead of `adapters`
-
-  Fake() {
-    const char* const path = std::getenv("FAKE_GDI32");
-    std::ifstream file(path ? path : "", std::ios::binary);
-    const std::string script(std::istreambuf_iterator<char>(file), {});
-    if (exporter::is_script(script))
-      recorded = std::make_unique<RecordedAdapters>(script);
-    else
-      adapters = read_adapter_script(script);
-  }
-  std::uint32_t give_handle(std::size_t adapter) {
-    handles[++opened] = adapter;
-    return opened;
-  }
-};
-
-Fake& fake() {
-  static Fake the_fake;
-  return the_fake;
-}
 
 std::uint64_t number_of(const d3dkmt::Luid& luid) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(luid.high)) << 32 | luid.low;
@@ -60,12 +27,16 @@ d3dkmt::Luid luid_of(std::uint64_t number) {
 
 LONG value(NtStatus status) { return static_cast<LONG>(status); }
 
-std::string process_name(void* process) {
+// Asked once in a scrape, or it would cost more than what is measured.
+const std::string& process_name(void* process) {
+  const auto [at, is_new] = fake().process_names.try_emplace(process);
   char path[1024];
   DWORD size = sizeof path;
-  if (!::QueryFullProcessImageNameA(process, 0, path, &size)) return {};
-  const std::string text(path, size);
-  return text.substr(text.find_last_of("\\/") + 1);
+  if (is_new && ::QueryFullProcessImageNameA(process, 0, path, &size)) {
+    const std::string text(path, size);
+    at->second = text.substr(text.find_last_of("\\/") + 1);
+  }
+  return at->second;
 }
 
 NtStatus describe(const ScriptAdapter& adapter, const d3dkmt::QueryAdapterInfo& query) {
@@ -191,6 +162,7 @@ extern "C" {
 __declspec(dllexport) void fake_advance(unsigned milliseconds) { fake().milliseconds += milliseconds; }
 __declspec(dllexport) void fake_next_scrape() {
   ++fake().scrape;
+  fake().process_names.clear();
   if (fake().recorded) fake().recorded->next_scrape();
 }
 __declspec(dllexport) unsigned fake_open_handles() { return static_cast<unsigned>(fake().handles.size()); }

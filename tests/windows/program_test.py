@@ -73,6 +73,11 @@ class Serving:
         mine = [pid for pid in server.stdout.split() if is_of_this_prefix(pid)]
         return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in [str(self.process.pid), *mine])
 
+    def woken_threads(self):
+        """How often a thread of the program has gone to sleep."""
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()
+        return sum(int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text(), re.M)[1]) for task in tasks)
+
     def stop(self):
         """As Ctrl-C does. The exit status."""
         self.process.send_signal(signal.SIGINT)
@@ -247,6 +252,11 @@ def no_leaks():
     idle = exporter.value("process_cpu_seconds_total") - cpu
     print(f"CPU seconds of 3 idle seconds and a scrape: {idle:.2f}")
     check(idle < 1.5, f"idle, it does not run in circles: {idle}")
+    woken = exporter.woken_threads()
+    time.sleep(10)
+    woken = exporter.woken_threads() - woken
+    print(f"threads that woke up in 10 idle seconds: {woken}")
+    check(woken <= 20, f"idle, no thread is awake: {woken}")
     check(exporter.stop() == 0, "Ctrl-C ends it")
 
 

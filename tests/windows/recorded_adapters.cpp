@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "capture/answers.h"
+#include "capture/asked_adapters.h"
 #include "capture_file/script.h"
 
 namespace igpu::test {
@@ -25,13 +26,17 @@ std::string hexadecimal(std::uint64_t number) {
   return text.str();
 }
 
+// Of a failure whose text has it.
+template <class Status>
+Status status_in(const std::string& text, Status otherwise) {
+  const std::size_t number = text.rfind("0x");
+  if (number == std::string::npos) return otherwise;
+  return static_cast<Status>(std::strtoul(text.c_str() + number, nullptr, 16));
+}
+
 // The reverse of outcome_of_status(), as far as it can be undone.
 NtStatus status_of(const Answer& answer) {
-  if (answer.kind == AnswerKind::failure) {
-    const std::size_t number = answer.text.rfind("0x");
-    if (number == std::string::npos) return NtStatus::invalid_parameter;
-    return static_cast<NtStatus>(std::strtoul(answer.text.c_str() + number, nullptr, 16));
-  }
+  if (answer.kind == AnswerKind::failure) return status_in(answer.text, NtStatus::invalid_parameter);
   if (answer.kind != AnswerKind::absent) return NtStatus::success;
   if (answer.reason == Reason::permission) return NtStatus::access_denied;
   return answer.error == ENODEV ? NtStatus::no_such_device : NtStatus::not_supported;
@@ -54,6 +59,16 @@ NtStatus RecordedAdapters::ask(const std::string& question, std::size_t count, A
   answer = replay_.ask(question, {});
   const NtStatus status = status_of(answer);
   return status == NtStatus::success && answer.numbers.size() < count ? NtStatus::invalid_parameter : status;
+}
+
+// A failure without a status has that of invalid data.
+PdhStatus RecordedAdapters::engine_counters(std::vector<EngineCounter>& counters) {
+  const Answer answer = replay_.ask(std::string(capture::kEngineCounters), {});
+  if (answer.kind == AnswerKind::failure) return status_in(answer.text, static_cast<PdhStatus>(0xc0000bc6));
+  if (answer.kind == AnswerKind::absent)
+    return answer.reason == Reason::permission ? PdhStatus::access_denied : PdhStatus::no_counter;
+  for (const std::string& text : answer.names) counters.push_back(capture::engine_counter_of(text));
+  return PdhStatus::success;
 }
 
 NtStatus RecordedAdapters::list(std::vector<std::uint64_t>& luids) {

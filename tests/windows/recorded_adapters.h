@@ -8,7 +8,9 @@
 
 #include "capture/replay.h"
 #include "machine/d3dkmt_windows.h"
+#include "machine/engine_counters.h"
 #include "machine/nt_status.h"
+#include "machine/pdh_status.h"
 
 namespace igpu::test {
 
@@ -23,6 +25,7 @@ class RecordedAdapters {
   NtStatus open(std::uint64_t luid);
   NtStatus describe(std::uint64_t luid, const d3dkmt::QueryAdapterInfo& query);
   NtStatus count(std::uint64_t luid, d3dkmt::QueryStatistics& query);
+  PdhStatus engine_counters(std::vector<EngineCounter>& counters);
 
  private:
   // numbers: of an answer that has them.

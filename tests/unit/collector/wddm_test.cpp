@@ -75,15 +75,121 @@ TEST_CASE("engines: one that says nonsense does not hide the others") {
   CHECK(engines.count("intel_gpu_engine_busy_seconds_total") == 1);
 }
 
-TEST_CASE("engines: where all nodes stand still while a process works, nothing is said of them") {
-  WindowsMachine m(std::string(kCard) + "node 1 0\nnode 6 0\nprocess game.exe 0 250 0 0\n");
+TEST_CASE("engines: where nodes stand still while a process works, the performance counters have the time") {
+  WindowsMachine m(std::string(kCard) +
+                   "node 1 0\nnode 6 0\nprocess game.exe 0 250 0 0\ncounter 7 0 250\ncounter 8 1 50\n");
   m.adapters.add_process(7, "game.exe");
   WddmClients clients(m.machine());
   CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
   m.pass(std::chrono::seconds(10));
   engines.collect(clients.find({}));
-  CHECK(engines.count("intel_gpu_engine_busy_seconds_total") == 0);
-  CHECK(engines.missing("engine_busy") == Reason::kernel);
+  CHECK(engines.value("intel_gpu_engine_busy_seconds_total", {{"engine", "3D"}, {"source", "pdh"}}) == 0);
+  m.pass(std::chrono::seconds(10));
+  engines.collect(clients.find({}));
+  CHECK(engines.count("intel_gpu_engine_busy_seconds_total") == 2);
+  CHECK(engines.value("intel_gpu_engine_busy_seconds_total",
+                      {{"gt", "0"}, {"engine", "3D"}, {"class", "render"}, {"source", "pdh"}}) == doctest::Approx(2.5));
+  CHECK(engines.value("intel_gpu_engine_busy_ratio", {{"engine", "3D"}, {"source", "pdh"}}) == doctest::Approx(0.25));
+  CHECK(engines.value("intel_gpu_engine_busy_ratio", {{"engine", "Copy"}, {"source", "pdh"}}) == doctest::Approx(0.05));
+  CHECK(engines.available("engine_busy"));
+  CHECK(engines.failures() == 0);
+  REQUIRE(engines.measured);
+  CHECK(engines.measured->at(static_cast<std::size_t>(EngineClass::render)) == doctest::Approx(2.5));
+
+  // The process ends: the nodes do not count any better.
+  m.adapters.running.processes.clear();
+  m.pass(std::chrono::seconds(10));
+  engines.collect(clients.find({}));
+  CHECK(engines.count("intel_gpu_engine_busy_seconds_total", {{"source", "d3dkmt"}}) == 0);
+  CHECK(engines.value("intel_gpu_engine_busy_seconds_total", {{"engine", "3D"}, {"source", "pdh"}}) ==
+        doctest::Approx(5));
+
+  // The driver starts again: the counter of each source goes on from where it was.
+  m.adapters.play("adapter 2 8086 56a0 3 0 0 The same card\nnode 1 0\nprocess game.exe 0 250 0 0\ncounter 7 0 250\n");
+  engines.bind();  // LUID 2
+  m.adapters.add_process(7, "game.exe");
+  engines.collect(clients.find({}));
+  CHECK(engines.value("intel_gpu_engine_busy_seconds_total", {{"engine", "3D"}, {"source", "pdh"}}) ==
+        doctest::Approx(5));
+}
+
+TEST_CASE("engines: nodes that count again are the source again") {
+  WindowsMachine m(std::string(kCard) + "node 1 0\nprocess game.exe 0 250 0 0\ncounter 7 0 250\n");
+  m.adapters.add_process(7, "game.exe");
+  WddmClients clients(m.machine());
+  CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+  for (int i = 0; i < 2; ++i) {
+    m.pass(std::chrono::seconds(10));
+    engines.collect(clients.find({}));
+  }
+  m.adapters.play("adapter 2 8086 56a0 3 0 0 The same card\nnode 1 250\nprocess game.exe 0 250 0 0\ncounter 7 0 250\n");
+  engines.bind();  // LUID 2
+  engines.collect(clients.find({}));
+  CHECK(engines.count("intel_gpu_engine_busy_seconds_total", {{"source", "pdh"}}) == 0);
+  CHECK(engines.value("intel_gpu_engine_busy_seconds_total", {{"source", "d3dkmt"}}) == doctest::Approx(5));
+  CHECK(engines.count("intel_gpu_engine_busy_ratio") == 0);
+}
+
+TEST_CASE("engines: one class whose nodes stand still is enough") {
+  WindowsMachine m(std::string(kCard) + "node 1 0\nnode 6 100\nprocess game.exe 0 250 0 0\ncounter 7 0 250\n");
+  m.adapters.add_process(7, "game.exe");
+  WddmClients clients(m.machine());
+  CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+  m.pass(std::chrono::seconds(10));
+  engines.collect(clients.find({}));
+  CHECK(engines.count("intel_gpu_engine_busy_seconds_total", {{"source", "pdh"}}) == 2);
+}
+
+TEST_CASE("engines: nodes of an idle GPU say 0, and nothing else is asked") {
+  WindowsMachine m(std::string(kCard) + "node 1 0\nnode 6 0\nfail pdh c0000bc6\n");
+  CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+  engines.collect();
+  CHECK(engines.count("intel_gpu_engine_busy_seconds_total", {{"source", "d3dkmt"}}) == 2);
+  CHECK(engines.failures() == 0);
+}
+
+TEST_CASE("engines: without performance counters nothing is said of nodes that stand still") {
+  const auto run = [](const std::string& nodes, const char* status, auto check) {
+    WindowsMachine m(std::string(kCard) + nodes + "process game.exe 0 250 0 0\nfail pdh " + status + "\n");
+    m.adapters.add_process(7, "game.exe");
+    WddmClients clients(m.machine());
+    CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+    m.pass(std::chrono::seconds(10));
+    engines.collect(clients.find({}));
+    check(engines);
+  };
+  run("node 1 0\n", "c0000bb9", [](auto& engines) {
+    CHECK(engines.count("intel_gpu_engine_busy_seconds_total") == 0);
+    CHECK(engines.missing("engine_busy") == Reason::kernel);
+    CHECK(engines.failures() == 0);
+  });
+  run("node 1 0\n", "c0000bdb", [](auto& engines) {
+    CHECK(engines.count("intel_gpu_engine_busy_seconds_total") == 0);
+    CHECK(engines.missing("engine_busy") == Reason::permission);
+    CHECK(engines.failures() == 0);
+  });
+  run("node 1 0\n", "c0000bc6", [](auto& engines) {
+    CHECK(engines.count("intel_gpu_engine_busy_seconds_total") == 0);
+    CHECK(engines.failures() == 1);
+  });
+  run("node 1 0\nnode 6 100\n", "c0000bb9", [](auto& engines) {
+    CHECK(engines.count("intel_gpu_engine_busy_seconds_total") == 1);
+    CHECK(engines.value("intel_gpu_engine_busy_seconds_total", {{"engine", "Copy"}, {"source", "d3dkmt"}}) ==
+          doctest::Approx(1));
+  });
+}
+
+TEST_CASE("engines: counters that say nonsense are a failure, and hide no others") {
+  WindowsMachine m(std::string(kCard) +
+                   "node 1 0\nprocess game.exe 0 250 0 0\ncounter 7 0 250\n"
+                   "instance -5 pid_8_luid_0x0_0x1_phys_0_eng_0_engtype_3D\n");
+  m.adapters.add_process(7, "game.exe");
+  WddmClients clients(m.machine());
+  CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+  m.pass(std::chrono::seconds(10));
+  engines.collect(clients.find({}));
+  CHECK(engines.failures() == 1);
+  CHECK(engines.count("intel_gpu_engine_busy_seconds_total", {{"source", "pdh"}}) == 1);
 }
 
 TEST_CASE("engines: access denied says how to get it") {
