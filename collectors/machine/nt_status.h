@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <system_error>
 
 #include "igpu/reading.h"
+#include "machine/status_failure.h"
 
 // How a status of the Windows kernel becomes an outcome, here and nowhere else (ntstatus.h).
 namespace igpu {
@@ -45,13 +42,8 @@ Reading<T> outcome_of_status(NtStatus status, std::string_view call) {
     case NtStatus::access_denied:
       return Absent{Reason::permission, EACCES};
     default:
-      break;
+      return status_failure(static_cast<std::uint32_t>(status), call);
   }
-  std::array<char, 8> digits{};
-  char* const end =
-      std::to_chars(digits.data(), digits.data() + digits.size(), static_cast<std::uint32_t>(status), 16).ptr;
-  return Failure{std::make_error_code(std::errc::io_error),
-                 std::string(call) + ": status 0x" + std::string(digits.data(), end)};
 }
 
 }  // namespace igpu

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <system_error>
 
 #include "igpu/reading.h"
+#include "machine/status_failure.h"
 
 // How a status of Windows' performance counters becomes an outcome, here and nowhere else (pdhmsg.h).
 namespace igpu {
@@ -36,13 +33,8 @@ Reading<T> outcome_of_pdh_status(PdhStatus status, std::string_view call) {
     case PdhStatus::system_access_denied:
       return Absent{Reason::permission, EPERM};
     default:
-      break;
+      return status_failure(static_cast<std::uint32_t>(status), call);
   }
-  std::array<char, 8> digits{};
-  char* const end =
-      std::to_chars(digits.data(), digits.data() + digits.size(), static_cast<std::uint32_t>(status), 16).ptr;
-  return Failure{std::make_error_code(std::errc::io_error),
-                 std::string(call) + ": status 0x" + std::string(digits.data(), end)};
 }
 
 }  // namespace igpu

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <system_error>
 
 #include "igpu/reading.h"
+#include "machine/status_failure.h"
 
 // How a result of Level Zero becomes an outcome, here and nowhere else (ze_result_t of its specification).
 namespace igpu {
@@ -44,13 +41,8 @@ Reading<T> outcome_of_ze_result(ZeResult result, std::string_view call) {
     case ZeResult::insufficient_permissions:
       return Absent{Reason::permission, EROFS};  // tells it from what Windows itself denies
     default:
-      break;
+      return status_failure(static_cast<std::uint32_t>(result), call);
   }
-  std::array<char, 8> digits{};
-  char* const end =
-      std::to_chars(digits.data(), digits.data() + digits.size(), static_cast<std::uint32_t>(result), 16).ptr;
-  return Failure{std::make_error_code(std::errc::io_error),
-                 std::string(call) + ": result 0x" + std::string(digits.data(), end)};
 }
 
 }  // namespace igpu

@@ -110,7 +110,7 @@ TEST_CASE("a result of Level Zero becomes an outcome") {
   CHECK(outcome(0x70000007).absent().reason == Reason::suspended);
   CHECK(outcome(0x70010000).absent() == Absent{Reason::permission, EROFS});
   REQUIRE(outcome(0x7ffffffe).is_failure());
-  CHECK(outcome(0x7ffffffe).failure().where == "zesFanGetState: result 0x7ffffffe");
+  CHECK(outcome(0x7ffffffe).failure().where == "zesFanGetState: status 0x7ffffffe");
 }
 
 TEST_SUITE_END();
