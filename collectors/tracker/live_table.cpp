@@ -105,13 +105,15 @@ bool LiveTable::reserve_slot(Shard& shard) {
   const std::uint32_t capacity = shard.capacity == 0 ? kFirstSlots : shard.capacity * 2;
   auto* slots = static_cast<Slot*>(private_memory(capacity * sizeof(Slot)));
   if (slots == nullptr) return shard.used + 1 < shard.capacity;
-  Shard old = shard;
+  // Not the whole shard: others wait for its lock, and write it.
+  Slot* const old = shard.slots;
+  const std::uint32_t old_capacity = shard.capacity;
   shard.slots = slots;
   shard.capacity = capacity;
   shard.used = 0;
-  for (std::uint32_t i = 0; i < old.capacity; ++i)
-    if (old.slots[i].handle != 0) add_slot(shard, old.slots[i]);
-  if (old.slots != nullptr) munmap(old.slots, old.capacity * sizeof(Slot));
+  for (std::uint32_t i = 0; i < old_capacity; ++i)
+    if (old[i].handle != 0) add_slot(shard, old[i]);
+  if (old != nullptr) munmap(old, old_capacity * sizeof(Slot));
   return true;
 }
 
