@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files for arm64, built on this machine: contents and dependencies, and what the program prints under qemu-user, which is what
-the program of this machine prints, byte for byte."""
+the program of this machine prints, byte for byte. Then the tests of the library's and the program's parts."""
 
 import glob
 import os
@@ -18,6 +18,10 @@ FORMATS = ("table", "json", "influx", "nvtop", "waybar")
 # When it was printed.
 NOW = re.compile(r'"time":[\d.]+|\d{4}-\d\d-\d\dT[\d:.]+Z| \d{19}$|\d\d:\d\d:\d\d', re.M)
 PROFILES = ("rack", "arc-a770", "tgl-broadcast")
+
+# What qemu-user cannot do, by test.
+NOT_UNDER_QEMU = {
+}
 
 
 def elf(path):
@@ -109,6 +113,15 @@ def packages(static):
     check("and requires libraries of 64 bits", "libssl.so.3()(64bit)" in requires and "libc.so.6(GLIBC" in requires, requires)
 
 
+def tests():
+    run("cmake", "--build", "--preset", "arm64", "--target", "unit_tests", "golden_tests", timeout=2400)
+    excluded = "|".join(f"^arm64/{re.escape(name)}$" for name in NOT_UNDER_QEMU)
+    status, text = run("ctest", "--test-dir", f"{SOURCE}/build/arm64/tests", "--label-regex", "^(unit|golden)$", "--exclude-regex", excluded or "^$",
+                       "--output-on-failure", "-j", str(os.cpu_count()), timeout=2400, check_status=False)
+    passed = re.search(r"100% tests passed, 0 tests failed out of (\d+)", text)
+    check("unit and golden tests", status == 0 and passed and int(passed[1]) > 200, text[-6000:])
+
+
 def main():
     run(f"{SOURCE}/deploy/package/build", "arm64", timeout=2400)
     static = static_file()
@@ -118,6 +131,7 @@ def main():
         serving(static)
         this_machine(static)
         packages(static)
+    tests()
     finish()
 
 
