@@ -9,6 +9,7 @@
 // clang-format on
 #include <bpf/bpf_helpers.h>
 
+#include "engine_ends.h"
 #include "job_layout.h"
 #include "job_slots.h"
 #include "kernel_memory.h"
@@ -20,7 +21,6 @@ const volatile struct job_layout layout = {};  // set before the programs are lo
 enum {
   kPlaces = 65536, /* for jobs in flight; a power of two */
   kProbes = 8,     /* places that a job may have */
-  kEngines = 4096,
 };
 #define HARDIRQ_MASK 0x000f0000     // include/linux/preempt.h
 #define EVICTION_AGE 10000000000ull /* ns */
@@ -63,10 +63,6 @@ struct {
   __type(value, struct counters);
 } slots SEC(".maps");
 
-struct last_job {
-  __u64 engine, end;
-};
-
 // Our own hash tables, over arrays: the kernel's took half of the instructions of an event (tests/bench/job_events).
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -75,12 +71,11 @@ struct {
   __type(value, struct flight);
 } in_flight SEC(".maps");
 
-// An engine whose place another one takes has no last end.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, kEngines);
+  __uint(max_entries, ENGINE_SETS);
   __type(key, __u32);
-  __type(value, struct last_job);
+  __type(value, struct engine_set);
 } last_end SEC(".maps");
 
 struct {
@@ -333,9 +328,10 @@ static __always_inline void ended(struct counters* counters, __u64 fence, struct
   change(in_table, TAKEN, FREE);
   const __u64 now = bpf_ktime_get_ns();
   __u64 start = flight.handed_over ? flight.handed_over : flight.submitted;
-  const __u32 place = hash(flight.engine) % kEngines;
-  struct last_job* const last = bpf_map_lookup_elem(&last_end, &place);
-  if (!last) return;
+  const __u32 number = hash(flight.engine) % ENGINE_SETS;
+  struct engine_set* const set = bpf_map_lookup_elem(&last_end, &number);
+  if (!set) return;
+  struct engine_end* const last = place_of_engine(set, flight.engine);
   const __u64 before = last->end;
   if (last->engine == flight.engine && before > start && before <= now) start = before;
   count_outcome(counters, &flight, outcome);
