@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "format/number.h"
+
 namespace igpu::exporter {
 namespace {
 
@@ -100,7 +102,7 @@ void write_histograms(TextWriter& writer, const PageView::Family& family) {
     label_writer.finish();
 
     constexpr std::size_t kRest = 64;  // suffix, le, quotes and braces, value, newline
-    const std::size_t line = metric.name.size() + labels.size() + kRest + TextWriter::kNumberSize;
+    const std::size_t line = metric.name.size() + labels.size() + kRest + kNumberSize;
     const auto put_name = [&](std::string_view suffix) {
       writer.ensure(line);
       writer.put(metric.name);
@@ -132,7 +134,7 @@ void write_histograms(TextWriter& writer, const PageView::Family& family) {
 }  // namespace
 
 std::string bound_text(double bound) {
-  char digits[TextWriter::kNumberSize];
+  char digits[kNumberSize];
   const auto written = [&](std::chars_format format) {
     return std::string(digits, std::to_chars(digits, digits + sizeof digits, bound, format).ptr);
   };
@@ -152,11 +154,8 @@ void TextWriter::grow(std::size_t bytes) {
 }
 
 void TextWriter::put_number(double value) {
-  constexpr double kInt64Range = 9223372036854775808.0;  // 2^63
-  if (value > -kInt64Range && value < kInt64Range && value == static_cast<double>(static_cast<std::int64_t>(value))) {
-    at_ = std::to_chars(at_, at_ + kNumberSize, static_cast<std::int64_t>(value)).ptr;
-  } else if (std::isfinite(value)) {
-    at_ = std::to_chars(at_, at_ + kNumberSize, value).ptr;
+  if (std::isfinite(value)) {
+    at_ = write_number(at_, value);
   } else {
     put(std::isnan(value) ? std::string_view("NaN") : value > 0 ? std::string_view("+Inf") : std::string_view("-Inf"));
   }
@@ -169,7 +168,7 @@ void write_samples(TextWriter& writer, const PageView::Family& family) {
   const MetricDescriptor& metric = *family.metric;
   const LabelPieces pieces(metric);
   constexpr std::size_t kSeparators = 4;  // closing quote and brace, blank, newline
-  const std::size_t fixed = metric.name.size() + pieces.total_size() + kSeparators + TextWriter::kNumberSize;
+  const std::size_t fixed = metric.name.size() + pieces.total_size() + kSeparators + kNumberSize;
 
   Labels labels;
   for (const PageView::Entry& entry : family.entries) {

@@ -87,8 +87,6 @@ class TextWriter {
 
   void finish() { out_.resize(static_cast<std::size_t>(at_ - out_.data())); }
 
-  static constexpr std::size_t kNumberSize = 32;
-
  private:
   void grow(std::size_t bytes);
 
