@@ -350,6 +350,7 @@ void XeEngineMeter::report_features(SampleSink& out) const {
 
 VfEngines XeEngineMeter::vf_engines() const {
   VfEngines engines;
+  engines.enabled = functions_.enabled;
   if (source_ == XeEngineSource::fdinfo) return engines;
   engines.counted = usable_;
   if (!usable_) return engines;

@@ -156,7 +156,7 @@ void SriovCollector::collect(MachinePass& pass, SampleSink& out) {
       continue;
     }
     Device& device = device_of(gpu);
-    if (!read_functions(gpu, device, out)) continue;
+    if (!read_functions(gpu, device, pass, out)) continue;
     with_functions.push_back(&gpu);
     for (const VirtualFunction& function : device.functions)
       if (is_held_by_vfio(function)) held.push_back(&function);
@@ -178,10 +178,11 @@ void SriovCollector::collect(MachinePass& pass, SampleSink& out) {
 }
 
 // Whether any are enabled.
-bool SriovCollector::read_functions(const Gpu& gpu, Device& device, SampleSink& out) {
+bool SriovCollector::read_functions(const Gpu& gpu, Device& device, const MachinePass& pass, SampleSink& out) {
   device.functions = {};
   const auto total = device.pf.total();
-  const auto enabled = device.pf.enabled();
+  const auto engines = pass.vf_engines(gpu.address);
+  const auto enabled = engines ? Reading<std::uint32_t>(engines->enabled) : device.pf.enabled();
   if (total.is_absent() && enabled.is_absent()) return false;
   out.available(kFunctions, gpu.address);
   const auto write = [&](const Reading<std::uint32_t>& count, std::string_view state) {

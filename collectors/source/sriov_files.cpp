@@ -65,7 +65,7 @@ Reading<EnabledVfs::Counted> EnabledVfs::counted() {
   if (!enabled || *enabled == 0) return Counted{};
   // The links are made anew whenever VFs are enabled.
   const auto first = sys_.stat(first_);
-  return Counted{std::min(*enabled, kMostCountedVfs), first ? first->inode : 0};
+  return Counted{std::min(*enabled, kMostCountedVfs), *enabled, first ? first->inode : 0};
 }
 
 PhysicalFunction::PhysicalFunction(const Directory& sys, const Gpu& gpu)

@@ -48,7 +48,8 @@ class EnabledVfs {
   // The VFs whose engine time is counted. If this changes while events are open, their counts jump
   // (xe_guc_engine_activity.c moves them), so they must be reopened.
   struct Counted {
-    std::uint32_t number = 0;  // 0: no VF is enabled, or the GPU is no PF
+    std::uint32_t number = 0;   // 0: no VF is enabled, or the GPU is no PF
+    std::uint32_t enabled = 0;  // may be more
     // Changes when the VFs are disabled and enabled again, even if their number is the same.
     std::uint64_t enabling = 0;
     bool operator==(const Counted&) const = default;

@@ -293,7 +293,7 @@ TEST_CASE("engine time that the collector of the engines measured") {
     CHECK(s.feature("vf_engine_busy") == "disabled");
   }
   SUBCASE("no permission") {
-    s.engines["0000:03:00.0"].counted = Absent{Reason::permission, EACCES};
+    s.engines["0000:03:00.0"] = {Absent{Reason::permission, EACCES}, {}, 2};
     s.scrape();
     CHECK(s.feature("vf_engine_busy") == "permission");
   }
@@ -301,7 +301,8 @@ TEST_CASE("engine time that the collector of the engines measured") {
     s.engines["0000:03:00.0"] = {Unit{},
                                  {{1, "1", "vcs0", "video", 2'500'000'000, Ratio{0.25}},
                                   {2, "1", "vcs0", "video", 0, std::nullopt},
-                                  {3, "1", "vcs0", "video", 7, std::nullopt}}};  // has just been disabled
+                                  {3, "1", "vcs0", "video", 7, std::nullopt}},  // has just been disabled
+                                 2};
     s.scrape();
     CHECK(s.feature("vf_engine_busy") == "ok");
     CHECK(s.value("intel_gpu_vf_engine_busy_seconds_total",
