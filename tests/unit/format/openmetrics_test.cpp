@@ -7,7 +7,6 @@
 
 #include "format/prometheus_text.h"
 #include "support/exposition_parser.h"
-#include "support/run_program.h"
 #include "support/sample_page.h"
 
 TEST_SUITE_BEGIN("openmetrics");
@@ -87,21 +86,6 @@ TEST_CASE("a strict parser reads any labels back unchanged") {
   CHECK(page.find("test_process_memory_bytes", {{"pid", "2"}}).at(0)->label("comm") == "new\nline");
   CHECK(page.family("test_gpu")->help == kPageInfo.help);
   CHECK(page.family("test_engine_busy_seconds")->unit == "seconds");
-}
-
-TEST_CASE("the parser of python3-prometheus-client accepts a page and finds every sample") {
-  SampleList list;
-  fill_varied_page(list);
-  // The distribution's interpreter: another one in PATH does not have the module.
-  const ProgramOutcome outcome =
-      run_program({"/usr/bin/python3", "-c",
-                   "import sys\n"
-                   "from prometheus_client.openmetrics.parser import text_string_to_metric_families\n"
-                   "text = sys.stdin.buffer.read().decode('utf-8')\n"
-                   "print(sum(len(f.samples) for f in text_string_to_metric_families(text)))\n"},
-                  written(list));
-  CHECK_MESSAGE(outcome.status == 0, outcome.output);
-  CHECK(outcome.output == std::to_string(sample_lines(list)) + "\n");
 }
 
 TEST_SUITE_END();
