@@ -25,6 +25,7 @@
     command -v "${program%:*}" >/dev/null || packaging_packages+=("${program#*:}")
   done
   windows_packages=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev make perl wine wine64 wixl msitools zip)
+  release_packages=(debhelper)
   arm64_packages=(g++-aarch64-linux-gnu mmdebstrap uidmap qemu-user-static)
   clang_packages=(clang libclang-rt-14-dev)
   tidy_packages=(clang-tidy)

@@ -2,7 +2,7 @@
 """Builds the image with the Containerfile's own steps, and runs the program from its root file system.
 
 Nothing is pulled: the base image is built from Debian's packages, as the registry's is; buildah runs the steps without an
-engine or a daemon. --again: builds it a second time, from a copy of the sources."""
+engine or a daemon. --release: builds it a second time, from a copy of the sources."""
 
 import http.server
 import json
@@ -175,7 +175,7 @@ def main():
         buildah("umount", container)
         contents(root)
         runs(root, config)
-        if "--again" in sys.argv:
+        if "--release" in sys.argv:
             again(buildah, work)
     finally:
         run("chmod", "-R", "u+w", work, check_status=False)
