@@ -151,11 +151,12 @@ TEST_CASE("a group is opened, read as one, and advances with the clock") {
   REQUIRE(pmu.refresh(2));
   const auto elapsed = std::chrono::steady_clock::now() - before;
   const auto gained = Nanoseconds(static_cast<Nanoseconds::rep>(*pmu.count(clock) - count));
-  // Not 100 ms: perf's clock is not the one that the sleep goes by. In a virtual machine it was 0.4 ms behind.
-  CHECK(gained >= 50ms);
-  CHECK(gained <= elapsed + 50ms);
-  CHECK(pmu.time() - time >= 50ms);
-  CHECK(pmu.time() - time <= elapsed + 50ms);
+  // Not 100 ms: perf's clock is not the one that the sleep goes by. Where the kernel corrects it at each tick, the two may be
+  // a tick apart: at most 10 ms.
+  CHECK(gained >= 90ms);
+  CHECK(gained <= elapsed + 10ms);
+  CHECK(pmu.time() - time >= 90ms);
+  CHECK(pmu.time() - time <= elapsed + 10ms);
   CHECK(pmu.count(switches));
   CHECK(*pmu.raw(clock) == *pmu.count(clock));
 }
