@@ -151,8 +151,8 @@ TEST_CASE("a group is opened, read as one, and advances with the clock") {
   REQUIRE(pmu.refresh(2));
   const auto elapsed = std::chrono::steady_clock::now() - before;
   const auto gained = Nanoseconds(static_cast<Nanoseconds::rep>(*pmu.count(clock) - count));
-  // Not 100 ms: perf's clock is not the one that the sleep goes by. Where the kernel corrects it at each tick, the two may be
-  // a tick apart: at most 10 ms.
+  // Not 100 ms: perf's clock is not the one that the sleep goes by. Where the kernel corrects it at each tick, the two
+  // may be a tick apart: at most 10 ms.
   CHECK(gained >= 90ms);
   CHECK(gained <= elapsed + 10ms);
   CHECK(pmu.time() - time >= 90ms);
