@@ -120,7 +120,7 @@ def packages(static):
 
 
 def tests():
-    run("cmake", "--build", "--preset", "arm64", "--target", "unit_tests", "golden_tests", timeout=2400)
+    run("cmake", "--build", "--preset", "arm64", "--target", "unit_tests", "golden_tests", cwd=SOURCE, timeout=2400)
     folder = f"{SOURCE}/build/arm64/tests"
     excluded = f"/unit/({'|'.join(NOT_UNDER_QEMU)})$"
     status, text = run("ctest", "--test-dir", folder, "--label-regex", "^(unit|golden)$", "--exclude-regex", excluded,
