@@ -224,6 +224,18 @@ void put_fault(const Target& to, const Labels& l, double value) {
   if (faults.size() < kMaxRows) faults.push_back({std::string(l[0]), Seconds{value}});
 }
 
+// A series for each kind.
+void put_reset(const Target& to, const Labels&, double value) {
+  Reading<Count>& resets = to.gpu->model.resets;
+  resets = Count{resets.value_or({}).value + value};
+}
+
+// A series for each port, severity and type.
+void put_pcie_error(const Target& to, const Labels& l, double value) {
+  Reading<Count>& errors = to.gpu->model.uncorrectable_pcie_errors;
+  errors = Count{errors.value_or({}).value + (l[0] == "correctable" ? 0 : value)};
+}
+
 void put_may_sleep(const Target& to, const Labels& l, double) { to.gpu->model.may_sleep = l[0] == "auto"; }
 
 void put_throttled(const Target& to, const Labels& l, double value) {
@@ -303,7 +315,7 @@ void put_feature(const Target& to, const Labels& l, double value) {
 }
 
 void put_missing(const Target& to, const Labels& l, double value) {
-  std::vector<std::string>& missing = to.gpu->model.missing;
+  std::vector<std::string>& missing = to.gpu != nullptr ? to.gpu->model.missing : to.host.model.missing;
   if (value != 0 && missing.size() < kMaxRows) missing.emplace_back(l[0]);
 }
 
@@ -318,7 +330,7 @@ constexpr Why kFrequency{"frequency", "frequency"}, kMean{"frequency_average", "
 constexpr Why kRc6{"rc6", "rc6"}, kPower{"power", "power"}, kLink{"pcie_link", "pcie"};
 constexpr Why kProcesses{"processes", "fdinfo"};
 constexpr Why kFunctions{"virtual_functions", "sriov"}, kShares{"vf_shares", "sriov"};
-constexpr Why kNpuBusy{"npu_busy", "npu"}, kNpuClock{"npu_frequency", "npu"};
+constexpr Why kNpuBusy{"npu_busy", "npu"}, kNpuClock{"npu_frequency", "npu"}, kNpuTelemetry{"npu_telemetry", "npu"};
 
 constexpr Field kFields[] = {
     text("gpu", "intel_gpu_info", {"card", "render_node", "driver", "name", "kind"}, put_identity),
@@ -326,6 +338,10 @@ constexpr Field kFields[] = {
     of_gpu<&GpuModel::hang_captured>("gpu.hang_captured", "intel_gpu_error_state", {"error_state", ""}),
     of_gpu<&GpuModel::wedged>("gpu.wedged", "intel_gpu_wedged", {"wedged", "health"}),
     text("gpu.faults", "intel_gpu_last_fault_timestamp_seconds", {"kind"}, put_fault),
+    field<&Hangs::count>("hangs.count", "intel_gpu_hangs_total"),
+    field<&HangCause::hangs>("hang_cause.hangs", "intel_gpu_process_hangs_total"),
+    text("gpu.resets", "intel_gpu_resets_total", {"kind"}, put_reset),
+    text("gpu.uncorrectable_pcie_errors", "intel_gpu_pcie_errors_total", {"severity"}, put_pcie_error),
     of_gpu<&GpuModel::survivability>("gpu.survivability", "intel_gpu_survivability_mode",
                                      {"survivability_mode", "health"}),
     text("gpu.may_sleep", "intel_gpu_runtime_pm_info", {"control"}, put_may_sleep),
@@ -359,6 +375,7 @@ constexpr Field kFields[] = {
     field<&Power::energy>("power.energy", "intel_gpu_energy_joules_total", kPower),
     field<&PowerLimit::value>("power_limit.value", "intel_gpu_power_limit_watts", {"power_limits", "hwmon"}),
     field<&Temperature::value>("temperature.value", "intel_gpu_temperature_celsius", {"temperature", "hwmon"}),
+    field<&TemperatureLimit::value>("temperature_limit.value", "intel_gpu_temperature_limit_celsius"),
     field<&Fan::speed>("fan.speed", "intel_gpu_fan_speed_rpm", {"fan", "hwmon"}),
     field<&Voltage::value>("voltage.value", "intel_gpu_voltage_volts", {"voltage", "hwmon"}),
 
@@ -409,10 +426,12 @@ constexpr Field kFields[] = {
     field<&Npu::resident_memory>("npu.resident_memory", "intel_npu_memory_resident_bytes", {"npu_memory", "npu"}),
     field<&Npu::frequency>("npu.frequency", "intel_npu_frequency_hertz", {"bound", "current"}, kNpuClock),
     field<&Npu::max_frequency>("npu.max_frequency", "intel_npu_frequency_hertz", {"bound", "max"}, kNpuClock),
+    field<&Npu::power>("npu.power", "intel_npu_power_watts", kNpuTelemetry),
+    field<&Npu::temperature>("npu.temperature", "intel_npu_temperature_celsius", kNpuTelemetry),
     field<&Npu::recoveries>("npu.recoveries", "intel_npu_recoveries_total", {"npu_recoveries", "npu"}),
 
     text("feature", "intel_gpu_exporter_feature_available", {"feature", "reason"}, put_feature, Scope::either),
-    text("feature.missing", "intel_gpu_exporter_feature_missing", {"feature"}, put_missing),
+    text("feature.missing", "intel_gpu_exporter_feature_missing", {"feature"}, put_missing, Scope::either),
     text("collector.failed", "intel_gpu_scrape_collector_success", {"collector"}, put_collector, Scope::host),
 };
 
@@ -420,8 +439,6 @@ constexpr Field kFields[] = {
 constexpr std::string_view kLeftOut[] = {
     "intel_npu_process_memory_bytes",
     "intel_npu_energy_joules_total",
-    "intel_npu_power_watts",
-    "intel_npu_temperature_celsius",
     "intel_gpu_engine_wait_seconds_total",
     "intel_gpu_engine_sema_seconds_total",
     "intel_gpu_engine_active_ticks_total",
@@ -430,13 +447,8 @@ constexpr std::string_view kLeftOut[] = {
     "intel_gpu_awake_seconds_total",
     "intel_gpu_current_limit_amperes",
     "intel_gpu_power_limit_ratio",
-    "intel_gpu_temperature_limit_celsius",
-    "intel_gpu_resets_total",
     "intel_gpu_core_dumps_total",
-    "intel_gpu_hangs_total",
-    "intel_gpu_process_hangs_total",
     "intel_gpu_fault_events_lost_total",
-    "intel_gpu_pcie_errors_total",
     "intel_gpu_firmware_info",
     "intel_gpu_vf_engine_busy_seconds_total",
     "intel_gpu_vf_preempt_timeout_seconds",

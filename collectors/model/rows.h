@@ -163,12 +163,15 @@ struct GpuRows {
   RowList<Process> processes;
   RowList<WorkloadUse> workloads;
   RowList<VirtualFunction> functions;
+  RowList<Hangs> hangs;
+  RowList<HangCause> hang_causes;
+  RowList<TemperatureLimit> temperature_limits;
   GpuModel model;  // values that are not rows
   std::vector<FeatureState> features;
 
   auto lists() {
     return std::tie(engines, frequencies, throttling, rc6, power, power_limits, temperatures, fans, voltages, memory,
-                    bandwidth, pcie, processes, workloads, functions);
+                    bandwidth, pcie, processes, workloads, functions, hangs, hang_causes, temperature_limits);
   }
 };
 
@@ -222,6 +225,16 @@ inline constexpr auto kTopic<WorkloadUse> = topic(&GpuRows::workloads, &GpuModel
 template <>
 inline constexpr auto kTopic<VirtualFunction> = topic(&GpuRows::functions, &GpuModel::functions, "", {"vf"},
                                                       &VirtualFunction::number);
+template <>
+inline constexpr auto kTopic<Hangs> = topic(&GpuRows::hangs, &GpuModel::hangs, "", {"kind", "class"}, &Hangs::kind,
+                                            &Hangs::engine_class);
+template <>
+inline constexpr auto kTopic<HangCause> = topic(&GpuRows::hang_causes, &GpuModel::hang_causes, "", {"pid", "comm"},
+                                                &HangCause::pid, &HangCause::comm);
+template <>
+inline constexpr auto kTopic<TemperatureLimit> = topic(&GpuRows::temperature_limits, &GpuModel::temperature_limits, "",
+                                                       {"sensor", "limit"}, &TemperatureLimit::sensor,
+                                                       &TemperatureLimit::limit);
 template <>
 inline constexpr auto kTopic<Workload> = topic(&HostRows::workloads, &HostModel::workloads, "", {"workload"},
                                                &Workload::name);

@@ -11,6 +11,66 @@
 namespace igpu {
 
 using namespace snapshot;
+namespace {
+
+bool counted_by_pmu(const std::vector<Engine>& engines, EngineClass engine_class) {
+  return std::any_of(engines.begin(), engines.end(), [&](const Engine& engine) {
+    return engine.engine_class == engine_class && engine.source == EngineSource::pmu && engine.busy;
+  });
+}
+
+}  // namespace
+
+std::vector<const Engine*> snapshot::measured_engines(const GpuModel& gpu) {
+  std::vector<const Engine*> measured;
+  if (!gpu.engines) return measured;
+  for (const Engine& engine : *gpu.engines) {
+    const bool counted_twice =
+        engine.source == EngineSource::fdinfo && counted_by_pmu(*gpu.engines, engine.engine_class);
+    if (engine.busy && !counted_twice) measured.push_back(&engine);
+  }
+  return measured;
+}
+
+const Power* snapshot::draw_of(const GpuModel& gpu) {
+  if (!gpu.power) return nullptr;
+  for (const std::string_view domain : kDrawDomains)
+    for (const Power& power : *gpu.power)
+      if (power.mean && power.domain == domain) return &power;
+  return nullptr;
+}
+
+const PowerLimit* snapshot::limit_of(const GpuModel& gpu, const Power& power) {
+  if (!gpu.power_limits) return nullptr;
+  for (const std::string_view limit : {"max", "cap", "rated_max", "crit"})
+    for (const PowerLimit& one : *gpu.power_limits)
+      if (one.domain == power.domain && one.limit == limit) return &one;
+  return nullptr;
+}
+
+MemoryUse snapshot::memory_of(const GpuModel& gpu) {
+  if (!gpu.memory) return {false, gpu.memory.propagate<Bytes>(), gpu.memory.propagate<Bytes>()};
+  const auto is_own = [](const MemoryRegion& region) { return region.name != "system"; };
+  MemoryUse use{.own = std::any_of(gpu.memory->begin(), gpu.memory->end(), is_own)};
+  const auto sum = [&](Reading<Bytes> MemoryRegion::*value) {
+    Reading<Bytes> total = Absent{Reason::hardware};
+    for (const MemoryRegion& region : *gpu.memory) {
+      if (is_own(region) != use.own) continue;
+      if (!(region.*value)) return region.*value;
+      total = Bytes{total.value_or({}).value + (region.*value)->value};
+    }
+    return total;
+  };
+  use.size = sum(&MemoryRegion::size);
+  use.used = sum(&MemoryRegion::used);
+  return use;
+}
+
+std::string snapshot::place_of(const Process& process) {
+  constexpr std::size_t kShortId = 12;  // as container engines print it
+  if (!process.container_id.empty()) return process.container_id.substr(0, kShortId);
+  return process.systemd_unit.empty() ? process.cgroup : process.systemd_unit;
+}
 
 Reading<Bytes> snapshot::resident(const std::vector<ProcessMemory>& memory) {
   Reading<Bytes> sum = Absent{};
@@ -70,6 +130,15 @@ std::vector<std::string_view> snapshot::throttle_reasons(const Throttling& row) 
   return {row.reasons.begin(), row.reasons.end()};
 }
 
+std::vector<std::string_view> snapshot::throttle_reasons(const GpuModel& gpu) {
+  std::vector<std::string_view> all;
+  if (!gpu.throttling) return all;
+  for (const Throttling& row : *gpu.throttling)
+    for (const std::string_view reason : throttle_reasons(row))
+      if (std::find(all.begin(), all.end(), reason) == all.end()) all.push_back(reason);
+  return all;
+}
+
 namespace model {
 namespace {
 
@@ -101,12 +170,6 @@ void mark_resting_sources(std::vector<Engine>& engines) {
     });
     if (elsewhere) engine.busy = Absent{Reason::suspended};
   }
-}
-
-bool counted_by_pmu(const std::vector<Engine>& engines, EngineClass engine_class) {
-  return std::any_of(engines.begin(), engines.end(), [&](const Engine& engine) {
-    return engine.engine_class == engine_class && engine.source == EngineSource::pmu && engine.busy;
-  });
 }
 
 // While the source changes, a class may have rows of both: the engines' own are more exact.
@@ -141,6 +204,8 @@ void move_rows(GpuModel& gpu, RowList<Row>& list, const Reasons& reasons) {
       rows = std::move(list.rows);
     else
       rows = reasons.missing<std::vector<Row>>(field_at(kTopic<Row>.first)->why);
+  } else if constexpr (std::is_same_v<std::decay_t<decltype(gpu.*kTopic<Row>.in)>, std::vector<Row>>) {
+    gpu.*kTopic<Row>.in = std::move(list.rows);
   }
 }
 
@@ -200,8 +265,6 @@ GpuModel finish(GpuRows&& rows, const Reasons& reasons) {
   if (!std::is_sorted(processes.begin(), processes.end(), before))  // rows are large; they usually are
     std::sort(processes.begin(), processes.end(), before);
   if (!processes.empty() || (gpu.process_count && sees_others)) gpu.processes = std::move(processes);
-  gpu.workloads = std::move(rows.workloads.rows);
-  gpu.functions = std::move(rows.functions.rows);
   std::ranges::sort(gpu.functions, {}, &VirtualFunction::number);
   return gpu;
 }

@@ -46,8 +46,6 @@ Value member(const Reading<const Row*>& row, Reading<Quantity<Tag>> Row::*value,
 
 using Domains = std::span<const std::string_view>;
 
-// What a card draws as a whole. An integrated GPU's own part; where it is not measured, the processor's.
-constexpr std::string_view kDraw[] = {"card", "gpu", "package"};
 constexpr std::string_view kPackage[] = {"package"}, kOwnPart[] = {"gpu"};
 
 Reading<const Power*> power_of(const query::Row& row, Domains domains) {
@@ -66,7 +64,7 @@ Reading<const Power*> chip_power(const query::Row& row) {
 // The sustained limit; otherwise one for less time.
 Value power_limit(const query::Row& row) {
   for (const std::string_view limit : {"max", "cap", "crit"}) {
-    for (const std::string_view domain : kDraw) {
+    for (const std::string_view domain : kDrawDomains) {
       const auto found = row_where(row.model.power_limits,
                                    [&](const PowerLimit& one) { return one.limit == limit && one.domain == domain; });
       if (found) return Scalar((*found)->value.value);
@@ -76,28 +74,15 @@ Value power_limit(const query::Row& row) {
   return Absent{Reason::hardware};
 }
 
-// --- memory: a card's own; of an integrated GPU the machine's ---
+// --- memory ---
 
-Reading<Bytes> memory(const query::Row& row, Reading<Bytes> MemoryRegion::*value) {
-  const auto& regions = row.model.memory;
-  if (!regions) return regions.propagate<Bytes>();
-  const bool own =
-      std::any_of(regions->begin(), regions->end(), [](const MemoryRegion& region) { return region.name != "system"; });
-  Reading<Bytes> sum = Absent{Reason::hardware};
-  for (const MemoryRegion& region : *regions) {
-    if (own == (region.name == "system")) continue;
-    if (!(region.*value)) return region.*value;
-    sum = Bytes{sum.value_or({}).value + (region.*value)->value};
-  }
-  return sum;
-}
 // `of` used and size.
 template <class Of>
 Value memory_share(const query::Row& row, const Of& of) {
-  const Reading<Bytes> used = memory(row, &MemoryRegion::used), size = memory(row, &MemoryRegion::size);
-  if (!used) return used.propagate<Scalar>();
-  if (!size) return size.propagate<Scalar>();
-  return Scalar(of(used->value, size->value));
+  const MemoryUse memory = memory_of(row.model);
+  if (!memory.used) return memory.used.propagate<Scalar>();
+  if (!memory.size) return memory.size.propagate<Scalar>();
+  return Scalar(of(memory.used->value, memory.size->value));
 }
 
 // --- engines ---
@@ -165,12 +150,8 @@ Value fan(const query::Row& row) {
 
 Value throttling(const query::Row& row) {
   if (!row.model.throttling) return row.model.throttling.propagate<Scalar>();
-  std::vector<std::string_view> all;
-  for (const Throttling& gt : *row.model.throttling)
-    for (const std::string_view reason : throttle_reasons(gt))
-      if (std::find(all.begin(), all.end(), reason) == all.end()) all.push_back(reason);
   std::string text;
-  for (const std::string_view reason : all) text.append(text.empty() ? "" : "+").append(reason);
+  for (const std::string_view reason : throttle_reasons(row.model)) text.append(text.empty() ? "" : "+").append(reason);
   return Scalar(text.empty() ? "none" : text);
 }
 
@@ -226,14 +207,14 @@ constexpr Field kFields[] = {
     {"throttle.reasons", "throttle", "", "throttling.reasons", throttling},
 
     {"power.draw.watts", "power", "W", "power.mean",
-     [](const query::Row& row) { return member(power_of(row, kDraw), &Power::mean); }},
+     [](const query::Row& row) { return member(power_of(row, kDrawDomains), &Power::mean); }},
     {"power.gpu.watts", "", "W", "power.mean",
      [](const query::Row& row) { return member(chip_power(row), &Power::mean); }},
     {"power.package.watts", "", "W", "power.mean",
      [](const query::Row& row) { return member(power_of(row, kPackage), &Power::mean); }},
     {"power.limit.watts", "", "W", "power_limit.value", power_limit},
     {"energy.draw.joules", "energy", "J", "power.energy",
-     [](const query::Row& row) { return member(power_of(row, kDraw), &Power::energy); }},
+     [](const query::Row& row) { return member(power_of(row, kDrawDomains), &Power::energy); }},
     {"energy.gpu.joules", "", "J", "power.energy",
      [](const query::Row& row) { return member(chip_power(row), &Power::energy); }},
 
@@ -253,9 +234,9 @@ constexpr Field kFields[] = {
      }},
 
     {"memory.used.bytes", "memory", "B", "memory.used",
-     [](const query::Row& row) { return scaled(memory(row, &MemoryRegion::used)); }},
+     [](const query::Row& row) { return scaled(memory_of(row.model).used); }},
     {"memory.total.bytes", "", "B", "memory.size",
-     [](const query::Row& row) { return scaled(memory(row, &MemoryRegion::size)); }},
+     [](const query::Row& row) { return scaled(memory_of(row.model).size); }},
     {"memory.free.bytes", "", "B", "memory.used",
      [](const query::Row& row) {
        return memory_share(row, [](double used, double size) { return std::max(size - used, 0.0); });

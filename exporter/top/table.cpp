@@ -29,12 +29,6 @@ bool matches(const TableRow& row, std::string_view filter) {
          contains(row.host, filter) || row.pid == filter;
 }
 
-std::string place_of(const Process& process) {
-  if (!process.container_id.empty()) return process.container_id.substr(0, 12);
-  if (!process.systemd_unit.empty()) return process.systemd_unit;
-  return process.cgroup;
-}
-
 double number(std::string_view text) {
   double value = 0;
   (void)std::from_chars(text.data(), text.data() + text.size(), value);

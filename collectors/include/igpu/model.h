@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,6 +37,25 @@ struct Fault {
   Seconds at;  // since 1970, by the clock of the machine with the GPU
 };
 
+// Hangs of one kind, and of one engine class where it is known. Source: the kernel log, BPF programs.
+struct Hangs {
+  std::string kind, engine_class;
+  Count count;
+};
+
+// A process that caused hangs.
+struct HangCause {
+  std::uint32_t pid = 0;
+  std::string comm;
+  Count hangs;
+};
+
+// Source: hwmon.
+struct TemperatureLimit {
+  std::string sensor, limit;  // limit: crit (the hardware throttles or warns), emergency (it shuts down)
+  Celsius value;
+};
+
 // A workload as a whole.
 struct Workload {
   std::string name, kind;
@@ -53,6 +73,8 @@ struct Npu {
   Reading<Seconds> busy_time = Absent{};
   Reading<Bytes> resident_memory = Absent{};
   Reading<Hertz> frequency = Absent{}, max_frequency = Absent{};  // now, 0 while it idles; of the hardware
+  Reading<Watts> power = Absent{};                                // mean over the window
+  Reading<Celsius> temperature = Absent{};
   Reading<Count> recoveries = Absent{};
 };
 
@@ -70,6 +92,28 @@ struct VirtualFunction {
 // Sum over the regions of the memory that is in use now; absent if no region has a value.
 Reading<Bytes> resident(const std::vector<ProcessMemory>& memory);
 
+// The engines that measured in this window: where the engines' own counters cover a class, without the class's row from
+// fdinfo.
+std::vector<const Engine*> measured_engines(const GpuModel& gpu);
+
+// Domains of power, the best first: what a card draws as a whole, what the GPU of a processor draws, and where that is
+// not measured, the processor.
+inline constexpr std::array<std::string_view, 3> kDrawDomains{"card", "gpu", "package"};
+
+// What the GPU draws, and the limit of that domain, sustained if it has one. Null: no domain has a value or a limit.
+const Power* draw_of(const GpuModel& gpu);
+const PowerLimit* limit_of(const GpuModel& gpu, const Power& power);
+
+// A card's own memory; of an integrated GPU, the machine's. Absent `used`: a region lacks it.
+struct MemoryUse {
+  bool own = false;
+  Reading<Bytes> size = Absent{}, used = Absent{};
+};
+MemoryUse memory_of(const GpuModel& gpu);
+
+// Where a process runs: its container (12 digits), systemd unit or cgroup; "" if none is known.
+std::string place_of(const Process& process);
+
 // Why nothing can run on the GPU until somebody helps it, in words; empty unless that is known.
 std::string_view out_of_service(const GpuModel& gpu);
 
@@ -85,8 +129,9 @@ struct BusyButSlow {
 };
 std::optional<BusyButSlow> busy_but_slow(const GpuModel& gpu);
 
-// Why the GT is throttled, in words; empty unless it is.
+// Why the GT, or any GT of the GPU, is throttled, in words; empty unless it is.
 std::vector<std::string_view> throttle_reasons(const Throttling& row);
+std::vector<std::string_view> throttle_reasons(const GpuModel& gpu);
 
 }  // namespace snapshot
 
@@ -97,6 +142,11 @@ struct GpuModel : Snapshot {
   Reading<bool> survivability = Absent{};  // xe holds the card so that its firmware can be flashed
   Reading<bool> may_sleep = Absent{};      // runtime power management is on
   std::vector<snapshot::Fault> faults;
+  std::vector<snapshot::Hangs> hangs;
+  std::vector<snapshot::HangCause> hang_causes;
+  Reading<Count> resets = Absent{};                     // of the whole GPU
+  Reading<Count> uncorrectable_pcie_errors = Absent{};  // of the GPU and the ports above it
+  std::vector<snapshot::TemperatureLimit> temperature_limits;
   Reading<TransfersPerSecond> slot_speed = Absent{};  // highest, of the port that the card is plugged into
   Reading<Lanes> slot_width = Absent{};
   std::vector<snapshot::WorkloadUse> workloads;
@@ -110,6 +160,7 @@ struct HostModel {
   std::vector<snapshot::Workload> workloads;  // by name
   std::vector<snapshot::Npu> npus;            // by address
   std::vector<FeatureState> features;         // of the whole machine
+  std::vector<std::string> missing;           // as GpuModel::missing
   std::vector<std::string> failed_collectors;
   std::size_t rows_left_out = 0;  // beyond what a page of an exporter holds
 

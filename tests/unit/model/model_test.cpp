@@ -125,6 +125,72 @@ TEST_CASE(
     CHECK(resident(use.memory)->value == (use.workload == "visible" ? 7 : 5));
 }
 
+TEST_CASE("what the GPU draws, its limit and its memory are chosen once for all views") {
+  Page page;
+  const auto power = [&](std::string_view domain, double watts) {
+    page.add("intel_gpu_power_watts", {{"domain", domain}, {"source", "hwmon"}}, watts);
+  };
+  power("package", 30);
+  power("card", 45);
+  page.add("intel_gpu_power_limit_watts", {{"domain", "package"}, {"limit", "max"}}, 60);
+  page.add("intel_gpu_power_limit_watts", {{"domain", "card"}, {"limit", "crit"}}, 90);
+  page.add("intel_gpu_power_limit_watts", {{"domain", "card"}, {"limit", "cap"}}, 75);
+  page.add("intel_gpu_memory_size_bytes", {{"memory_region", "system"}}, 1000);
+  page.add("intel_gpu_memory_size_bytes", {{"memory_region", "vram0"}}, 100);
+  page.add("intel_gpu_memory_size_bytes", {{"memory_region", "vram1"}}, 100);
+  page.add("intel_gpu_memory_used_bytes", {{"memory_region", "vram0"}}, 40);
+  const GpuModel gpu = page.gpu();
+  const Power* const draw = draw_of(gpu);
+  REQUIRE(draw != nullptr);
+  CHECK(draw->domain == "card");
+  REQUIRE(limit_of(gpu, *draw) != nullptr);
+  CHECK(limit_of(gpu, *draw)->value.value == 75);
+  const MemoryUse memory = memory_of(gpu);
+  CHECK(memory.own);
+  CHECK(memory.size->value == 200);
+  CHECK_FALSE(memory.used);  // of one region it is not known
+}
+
+TEST_CASE("without power by domain, limits or memory there is nothing to choose") {
+  const GpuModel gpu;
+  CHECK(draw_of(gpu) == nullptr);
+  CHECK(limit_of(gpu, Power{}) == nullptr);
+  CHECK_FALSE(memory_of(gpu).size);
+  CHECK(measured_engines(gpu).empty());
+  CHECK(throttle_reasons(gpu).empty());
+}
+
+TEST_CASE("a class that the PMU covers is not shown a second time by the processes' use") {
+  Page page;
+  page.add("intel_gpu_engine_busy_ratio", engine("video", "fdinfo"), 1);
+  page.add("intel_gpu_engine_busy_ratio", engine("vcs0", "pmu"), 0.25);
+  page.add("intel_gpu_engine_busy_ratio", {{"gt", ""}, {"engine", "copy"}, {"class", "copy"}, {"source", "fdinfo"}},
+           0.5);
+  const GpuModel gpu = page.gpu();
+  std::vector<std::string> names;
+  for (const Engine* one : measured_engines(gpu)) names.push_back(one->name);
+  CHECK(names == std::vector<std::string>{"vcs0", "copy"});
+}
+
+TEST_CASE("hangs, their causes, resets and PCIe errors of a GPU") {
+  Page page;
+  page.add("intel_gpu_hangs_total", {{"kind", "engine_reset"}, {"class", "video"}}, 2);
+  page.add("intel_gpu_hangs_total", {{"kind", "hang"}, {"class", ""}}, 1);
+  page.add("intel_gpu_process_hangs_total", {{"pid", "42"}, {"comm", "ffmpeg"}}, 3);
+  page.add("intel_gpu_resets_total", {{"kind", "gpu"}}, 1);
+  page.add("intel_gpu_resets_total", {{"kind", "flr"}}, 2);
+  page.add("intel_gpu_pcie_errors_total", {{"port", "endpoint"}, {"severity", "correctable"}, {"type", "a"}}, 100);
+  page.add("intel_gpu_pcie_errors_total", {{"port", "endpoint"}, {"severity", "fatal"}, {"type", "b"}}, 4);
+  const GpuModel gpu = page.gpu();
+  REQUIRE(gpu.hangs.size() == 2);
+  CHECK(gpu.hangs[0].engine_class == "video");
+  CHECK(gpu.hangs[0].count.value == 2);
+  REQUIRE(gpu.hang_causes.size() == 1);
+  CHECK(gpu.hang_causes[0].pid == 42);
+  CHECK(gpu.resets->value == 3);
+  CHECK(gpu.uncorrectable_pcie_errors->value == 4);
+}
+
 TEST_CASE("a value that the page does not have is absent for the reason that the page gives") {
   Page page;
   page.add("intel_gpu_exporter_feature_available", {{"feature", "power"}, {"reason", "permission"}}, 0);
