@@ -19,6 +19,7 @@
 #include "igpu/duration.h"
 #include "igpu/model.h"
 #include "igpu/page.h"
+#include "pages/model_json.h"
 #include "report/fixes.h"
 #include "self/build_info.h"
 
@@ -30,6 +31,8 @@ constexpr std::string_view kSnapshot = "/api/v1/snapshot";
 constexpr std::string_view kStream = "/api/v1/stream";
 constexpr std::string_view kDoctor = "/api/v1/doctor";
 constexpr std::string_view kFlights = "/api/v1/flights";
+
+enum Form : std::size_t { kFullSnapshot, kPageView, kDoctorReport };  // of Api::pages_
 
 using std::chrono::seconds;
 
@@ -61,6 +64,10 @@ void write_snapshot(const ScrapeResult& result, std::chrono::system_clock::time_
   write_json_line(PageView(result.lists()), begun, out);
 }
 
+void write_page_view(const ScrapeResult& result, std::chrono::system_clock::time_point begun, std::string& out) {
+  out = model_json(model_of(PageView(result.lists())), begun);
+}
+
 }  // namespace
 
 Api::Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants,
@@ -69,10 +76,10 @@ Api::Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, 
       origins_(std::move(origins)),
       find_grants_(std::move(find_grants)),
       flights_(std::move(flights)),
-      snapshot_(metrics, kJson, write_snapshot, clock),
-      doctor_(
-          metrics, kJson, [this](const ScrapeResult& result, auto, std::string& out) { write_doctor(result, out); },
-          std::move(clock)) {}
+      pages_(metrics, kJson,
+             {write_snapshot, write_page_view,
+              [this](const ScrapeResult& result, auto, std::string& out) { write_doctor(result, out); }},
+             std::move(clock)) {}
 
 bool Api::has(std::string_view path) const {
   if (path == kSnapshot || path == kStream || path == kDoctor) return true;
@@ -85,9 +92,20 @@ void Api::answer(const HttpRequest& request, HttpResponse& response) {
   } else if (request.path().starts_with(kFlights)) {
     answer_flights(request, response);
   } else {
-    (request.path() == kDoctor ? doctor_ : snapshot_).answer(request, response);
+    answer_page(request, response);
   }
   origins_.add_headers(request, response);
+}
+
+void Api::answer_page(const HttpRequest& request, HttpResponse& response) {
+  if (request.path() == kDoctor) return pages_.answer(kDoctorReport, request, response);
+  try {
+    const std::vector<std::string> views = query_values(request.query(), "view");
+    if (views.empty()) return pages_.answer(kFullSnapshot, request, response);
+    if (views == std::vector<std::string>{"page"}) return pages_.answer(kPageView, request, response);
+  } catch (const std::invalid_argument&) {  // an encoded zero byte
+  }
+  response.fail(400, "the only view is view=page; without one, the answer is the whole snapshot");
 }
 
 void Api::answer_flights(const HttpRequest& request, HttpResponse& response) {
@@ -147,7 +165,7 @@ void Api::begin_stream(const HttpRequest& request, HttpResponse& response) {
     response.headers.emplace_back("Retry-After", "10");
     return;
   }
-  const PacedPage::Reading reading = snapshot_.latest(request, response);
+  const PacedPage::Reading reading = pages_.latest(kFullSnapshot, request, response);
   if (!reading.text) return;
   response.content_type = "text/event-stream";
   response.headers.emplace_back("Cache-Control", "no-store");
@@ -161,7 +179,7 @@ void Api::begin_stream(const HttpRequest& request, HttpResponse& response) {
 
 Event Api::next_event() {
   HttpResponse refused;
-  const PacedPage::Reading reading = snapshot_.latest(StreamsRequest(), refused);
+  const PacedPage::Reading reading = pages_.latest(kFullSnapshot, StreamsRequest(), refused);
   if (!reading.text) return {};
   return {std::make_shared<const std::string>(event_of(*reading.text)), reading.begun, {}};
 }

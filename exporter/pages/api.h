@@ -24,7 +24,7 @@
 namespace igpu::exporter {
 
 // JSON for programs, and for the script of the page at "/" (docs/integrations.md):
-//   /api/v1/snapshot   what `stats --format json` prints
+//   /api/v1/snapshot   what `stats --format json` prints; ?view=page: the model of the machine as the page shows it
 //   /api/v1/stream     the same again and again, as server-sent events; ?interval=1s to 10s. An event "lost" says how
 //                      many a client missed because it had not yet received an earlier one
 //   /api/v1/flights    list of the flights that the recorder kept; NUMBER.jsonl and NUMBER.pftrace below it are one of
@@ -46,6 +46,7 @@ class Api {
 
  private:
   void begin_stream(const HttpRequest& request, HttpResponse& response);
+  void answer_page(const HttpRequest& request, HttpResponse& response);
   void answer_flights(const HttpRequest& request, HttpResponse& response);
   void write_doctor(const ScrapeResult& result, std::string& out);
 
@@ -58,7 +59,7 @@ class Api {
   using SharedText = std::weak_ptr<const std::string>;
   std::mutex flight_texts_mutex_;
   std::map<std::pair<std::uint64_t, std::string>, SharedText, std::less<>> flight_texts_;
-  PacedPage snapshot_, doctor_;
+  PacedPage pages_;
   InFlight streams_{kStreams};
 };
 

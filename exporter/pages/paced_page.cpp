@@ -34,13 +34,22 @@ class PacedPage::Turn {
   const bool mine_;
 };
 
-void PacedPage::answer(const HttpRequest& request, HttpResponse& response) {
-  if (const std::shared_ptr<Page> page = find(request, response)) deliver(page, request, response);
+void PacedPage::answer(std::size_t form, const HttpRequest& request, HttpResponse& response) {
+  const std::shared_ptr<Page> page = find(request, response);
+  if (!page) return;
+  Bytes text = text_of(form, *page);
+  response.content_type = content_type_;
+  response.headers.emplace_back("Vary", "Accept-Encoding");
+  if (accepts_gzip(request.list_header("Accept-Encoding"))) {
+    text = compressed_text_of(form, *page, *text);
+    response.headers.emplace_back("Content-Encoding", "gzip");
+  }
+  response.shared_body = std::move(text);
 }
 
-PacedPage::Reading PacedPage::latest(const HttpRequest& request, HttpResponse& response) {
+PacedPage::Reading PacedPage::latest(std::size_t form, const HttpRequest& request, HttpResponse& response) {
   const std::shared_ptr<Page> page = find(request, response);
-  return page ? Reading{page->begun, page->plain} : Reading{};
+  return page ? Reading{page->begun, text_of(form, *page)} : Reading{};
 }
 
 // Null: the response holds the reason.
@@ -53,38 +62,37 @@ std::shared_ptr<PacedPage::Page> PacedPage::find(const HttpRequest& request, Htt
   }
   const Turn turn(*this);
   lock.unlock();
-  const auto time = std::chrono::system_clock::now();
-  const std::shared_ptr<const ScrapeResult> result = metrics_.scrape_for(request, response);
-  if (!result) return nullptr;
-  std::string text;
-  write_(*result, time, text);
-  auto page = std::make_shared<Page>(Page{begun, std::make_shared<const std::string>(std::move(text)), {}});
-  lock.lock();
-  if (!last_ || last_->begun < begun) last_ = page;  // a later one may have been quicker
-  page = last_;
-  lock.unlock();
-  return page;
+  auto page = std::make_shared<Page>();
+  page->begun = begun;
+  page->time = std::chrono::system_clock::now();
+  page->result = metrics_.scrape_for(request, response);
+  page->forms.resize(forms_.size());
+  if (!page->result) return nullptr;
+  const std::lock_guard again(mutex_);
+  if (!last_ || last_->begun < begun) last_ = std::move(page);  // a later one may have been quicker
+  return last_;
 }
 
-void PacedPage::deliver(const std::shared_ptr<Page>& page, const HttpRequest& request, HttpResponse& response) {
-  response.content_type = content_type_;
-  response.headers.emplace_back("Vary", "Accept-Encoding");
-  response.shared_body = page->plain;
-  if (!accepts_gzip(request.list_header("Accept-Encoding"))) return;
-  const auto kept = [&] {
-    const std::lock_guard lock(mutex_);
-    return page->compressed;
-  };
-  Bytes compressed = kept();
+PacedPage::Bytes PacedPage::text_of(std::size_t form, Page& page) const {
+  const std::lock_guard lock(page.mutex);
+  Bytes& plain = page.forms[form].plain;
+  if (!plain) {
+    std::string text;
+    forms_[form](*page.result, page.time, text);
+    plain = std::make_shared<const std::string>(std::move(text));
+  }
+  return plain;
+}
+
+PacedPage::Bytes PacedPage::compressed_text_of(std::size_t form, Page& page, const std::string& plain) {
+  const std::lock_guard lock(page.mutex);
+  Bytes& compressed = page.forms[form].compressed;
   if (!compressed) {
     std::string out;
-    Gzip().compress(*page->plain, out);
+    Gzip().compress(plain, out);
     compressed = std::make_shared<const std::string>(std::move(out));
-    const std::lock_guard lock(mutex_);
-    page->compressed = compressed;
   }
-  response.headers.emplace_back("Content-Encoding", "gzip");
-  response.shared_body = std::move(compressed);
+  return compressed;
 }
 
 }  // namespace igpu::exporter

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "http/message.h"
 #include "igpu/monitor.h"
@@ -14,21 +17,22 @@
 
 namespace igpu::exporter {
 
-// A page that many clients poll: at most one scrape a second serves all of them, and there is no scrape without a
-// request. A client gets a page whose scrape began at most a second ago, or, while another client's scrape a scrape for
-// the next page is running is running, at most three. Thread-safe.
+// Pages that many clients poll, each another form of the same reading: at most one scrape a second serves all of them,
+// and there is no scrape without a request. A client gets a page whose scrape began at most a second ago, or, while
+// another client's scrape is running, at most three. Thread-safe.
 class PacedPage {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
-  // begun: the wall-clock time at which the scrape began. Pages that are made concurrently may finish in any order.
+  // begun: the wall-clock time at which the scrape began. Several threads may call it at the same time.
   using Write = std::function<void(const ScrapeResult&, std::chrono::system_clock::time_point begun, std::string& out)>;
 
-  // metrics must outlive the page.
-  PacedPage(MetricsHandler& metrics, std::string_view content_type, Write write,
+  // A form is written for the first client that requests it. metrics must outlive the page.
+  PacedPage(MetricsHandler& metrics, std::string_view content_type, std::vector<Write> forms,
             Clock clock = std::chrono::steady_clock::now)
-      : metrics_(metrics), content_type_(content_type), write_(std::move(write)), clock_(std::move(clock)) {}
+      : metrics_(metrics), content_type_(content_type), forms_(std::move(forms)), clock_(std::move(clock)) {}
 
-  void answer(const HttpRequest& request, HttpResponse& response);
+  // form: the index in `forms`.
+  void answer(std::size_t form, const HttpRequest& request, HttpResponse& response);
 
   using Bytes = std::shared_ptr<const std::string>;
   struct Reading {
@@ -36,23 +40,30 @@ class PacedPage {
     Bytes text;  // null: the response has the reason
   };
   // The page that answer() would send.
-  Reading latest(const HttpRequest& request, HttpResponse& response);
+  Reading latest(std::size_t form, const HttpRequest& request, HttpResponse& response);
 
  private:
+  struct Texts {
+    Bytes plain, compressed;  // null until a client requests or accepts it
+  };
   struct Page {
     std::chrono::steady_clock::time_point begun;
-    Bytes plain, compressed;  // compressed: null until a client accepts it
+    std::chrono::system_clock::time_point time;  // the same
+    std::shared_ptr<const ScrapeResult> result;
+    std::mutex mutex;  // guards what follows
+    std::vector<Texts> forms;
   };
   class Turn;
 
   std::shared_ptr<Page> find(const HttpRequest& request, HttpResponse& response);
-  void deliver(const std::shared_ptr<Page>& page, const HttpRequest& request, HttpResponse& response);
+  Bytes text_of(std::size_t form, Page& page) const;
+  static Bytes compressed_text_of(std::size_t form, Page& page, const std::string& plain);
 
   MetricsHandler& metrics_;
   const std::string_view content_type_;
-  const Write write_;
+  const std::vector<Write> forms_;
   const Clock clock_;
-  std::mutex mutex_;            // guards what follows, and the compressed bytes of pages
+  std::mutex mutex_;            // guards what follows
   std::shared_ptr<Page> last_;  // null before the first page
   bool scraping_ = false;       // for the next one
 };

@@ -124,7 +124,7 @@ class Between(http.server.ThreadingHTTPServer):
                 return
             with urllib.request.urlopen(f"http://127.0.0.1:{self.server.exporter}{self.path}", timeout=120) as answer:
                 body, headers = answer.read(), answer.headers
-            if self.path == "/api/v1/snapshot":
+            if self.path == "/api/v1/snapshot?view=page":
                 reading = json.loads(body)
                 self.server.change(reading)
                 body = json.dumps(reading).encode()
@@ -228,19 +228,16 @@ def check_machines(browser, exporters, pictures):
 def check_hostile(browser, between, pictures):
     def hostile(reading):
         for gpu in reading["gpus"]:
-            metrics = gpu["metrics"]
-            metrics["intel_gpu_info"][0]["name"] = HOSTILE[0]
+            gpu["name"] = HOSTILE[0]
             for number in range(40):
-                name = {"pid": str(100 + number), "comm": HOSTILE[number % len(HOSTILE)]}
-                metrics.setdefault("intel_gpu_process_clients", []).append({**name, "value": 1})
-                metrics.setdefault("intel_gpu_process_info", []).append({**name, "systemd_unit": HOSTILE[1], "user": HOSTILE[2], "value": 1})
-                metrics.setdefault("intel_gpu_process_engine_busy_ratio", []).append({**name, "class": HOSTILE[number % len(HOSTILE)], "value": 0.5})
-                metrics.setdefault("intel_gpu_workload_clients", []).append({"workload": HOSTILE[number % len(HOSTILE)], "value": 1})
-            metrics["intel_gpu_wedged"] = [{"value": 1}]
-            metrics["intel_gpu_hangs_total"] = [{"kind": HOSTILE[0], "class": "video", "value": 2}]
-            metrics["intel_gpu_process_hangs_total"] = [{"pid": "100", "comm": HOSTILE[1], "value": 2}]
-            metrics["intel_gpu_throttled"] = [{"gt": "0", "reason": HOSTILE[5], "value": 1}]
-            metrics["intel_gpu_temperature_celsius"] = [{"sensor": HOSTILE[0], "value": None}, {"sensor": HOSTILE[1], "value": 50}]
+                name = HOSTILE[number % len(HOSTILE)]
+                gpu["processes"].append({"pid": 100 + number, "comm": name, "place": HOSTILE[1], "busy": {name: 0.5}})
+            gpu["workloads"] += [{"workload": name, "busy": {}} for name in HOSTILE]
+            gpu["out_of_service"] = "wedged"
+            gpu["hangs"] = [{"kind": HOSTILE[0], "class": "video", "count": 2}]
+            gpu["hang_causes"] = [{"pid": 100, "comm": HOSTILE[1], "hangs": 2}]
+            gpu["throttle_reasons"] = [HOSTILE[5]]
+            gpu["temperatures"] = [{"sensor": HOSTILE[0]}, {"sensor": HOSTILE[1], "celsius": 50}]
 
     between.change = hostile
     check_machine(browser, between.url, "hostile", pictures)
@@ -279,7 +276,7 @@ def check_life(browser, between):
     browser.complaints()  # of the failed requests
     # A GPU that can be read again: the findings follow without a reload.
     def locked(reading):
-        reading["gpus"][0]["metrics"]["intel_gpu_exporter_feature_missing"] = [{"feature": "engine_busy", "value": 1}]
+        reading["gpus"][0]["missing"] = ["engine_busy"]
     asked = "return performance.getEntriesByType('resource').filter((e) => e.name.endsWith('/doctor')).length"
     between.change = locked
     wait_for(lambda: browser.run(asked) > 0, "it asks the doctor when something is missing")

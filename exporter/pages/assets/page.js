@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the page live: reads api/v1/snapshot while the tab is visible, and api/v1/doctor when the missing features
-// change. Everything from outside becomes text nodes and attributes, never markup.
+// Makes the page live: reads api/v1/snapshot?view=page while the tab is visible, and api/v1/doctor when the missing
+// features change. The exporter's own model decides what counts; this only draws it. Everything from outside becomes text nodes and attributes, never markup.
 'use strict';
 
 (() => {
@@ -84,79 +84,49 @@
     return seconds < 129600 ? Math.round(seconds / 3600) + ' h ago' : Math.round(seconds / 86400) + ' days ago';
   }
 
-  // --- series of a snapshot ---
+  // --- a reading ---
 
-  // The series of a metric that have these labels and a value.
-  function series(metrics, name, labels) {
-    return (metrics['intel_gpu_' + name] || []).filter((one) => {
-      for (const label in labels)
-        if (one[label] !== labels[label]) return false;
-      return one.value !== null;
-    });
-  }
-  function value(metrics, name, labels) {
-    const found = series(metrics, name, labels);
-    return found.length ? found[0].value : undefined;
-  }
-  const npuSeries = (metrics, name) => (metrics['intel_npu_' + name] || []).filter((one) => one.value !== null);
-  const sum = (list) => list.reduce((total, one) => total + one.value, 0);
+  const sum = (list) => list.reduce((total, one) => total + one, 0);
 
-  // As the exporter's own model: engines by the PMU, otherwise by what the visible processes used.
-  function enginesOf(metrics) {
-    const all = series(metrics, 'engine_busy_ratio').filter((one) => kClasses.includes(one.class) || one.engine);
-    const measured = new Set(all.filter((one) => one.source !== 'fdinfo').map((one) => one.class));
-    const several = new Set(all.map((one) => one.gt || '')).size > 1;
-    const engines = all.filter((one) => one.source !== 'fdinfo' || !measured.has(one.class))
-                        .map((one) => ({
-                               name: (several && one.gt ? 'gt' + one.gt + ' ' : '') + (one.engine || one.class),
-                               class: one.class || 'other',
-                               busy: one.value,
-                               clients: one.source === 'fdinfo'
-                             }));
-    for (const one of npuSeries(metrics, 'busy_ratio')) engines.push({name: 'npu', class: 'compute', busy: one.value});
+  function enginesOf(gpu) {
+    const several = new Set(gpu.engines.map((one) => one.gt)).size > 1;
+    const engines = gpu.engines.map((one) => ({
+                                      name: (several && one.gt !== undefined ? 'gt' + one.gt + ' ' : '') + one.name,
+                                      class: one.class,
+                                      busy: one.busy
+                                    }));
     const place = (engine) => (kClasses.indexOf(engine.class) + kClasses.length + 1) % (kClasses.length + 1);
     return engines.sort((a, b) => place(a) - place(b) || a.name.localeCompare(b.name, 'en', {numeric: true}));
   }
 
-  // Rows of "who uses it" by name: {key: {of: its labels, busy: ratios by class, total, memory}}
-  function usersOf(metrics, kind, key) {
-    const users = new Map();
-    const user = (one) => {
-      const id = key(one);
-      if (!users.has(id)) users.set(id, {id, of: one, busy: new Map(), total: 0, memory: undefined});
-      return users.get(id);
-    };
-    for (const one of series(metrics, kind + '_clients')) user(one);
-    for (const one of series(metrics, kind + '_engine_busy_ratio')) {
-      user(one).busy.set(one.class || 'other', one.value);
-      user(one).total += one.value;
-    }
-    // What the cgroups were charged stands in for clients that are not visible.
-    const visible = new Set(users.keys());
-    for (const one of series(metrics, kind + '_memory_bytes', {state: 'resident'})) {
-      if (one.source === 'dmem' && visible.has(key(one))) continue;
-      user(one).memory = (user(one).memory || 0) + one.value;
-    }
-    return users;
+  // Rows of "who uses it", with the sum of their shares.
+  function usersOf(list, id) {
+    return list.map((one) => ({...one, id: id(one), total: sum(Object.values(one.busy))}));
   }
 
-  // Rows of virtual functions; as the exporter's own model: by class, the mean over the engines.
-  function functionsOf(metrics) {
-    const functions = new Map();
-    for (const one of series(metrics, 'vf_info')) {
-      const id = Number(one.vf);
-      functions.set(id, {id, of: one, busy: new Map(), engines: new Map(), total: 0, memory: undefined});
-    }
-    for (const one of series(metrics, 'vf_engine_busy_ratio')) {
-      const user = functions.get(Number(one.vf));
-      if (!user) continue;
-      const engines = user.engines.get(one.class) || 0;
-      user.busy.set(one.class, ((user.busy.get(one.class) || 0) * engines + one.value) / (engines + 1));
-      user.engines.set(one.class, engines + 1);
-    }
-    for (const user of functions.values())
-      for (const ratio of user.busy.values()) user.total += ratio;
-    return [...functions.values()];
+  // An NPU as a GPU with one engine, of which less is known.
+  function gpuOfNpu(npu) {
+    const list = (value, row) => value === undefined ? [] : [row];
+    return {
+      device: npu.device,
+      name: npu.name || 'NPU',
+      suspended: npu.suspended,
+      engines: list(npu.busy, {name: 'npu', class: 'compute', busy: npu.busy}),
+      power: list(npu.watts, {domain: '', watts: npu.watts}),
+      clocks: list(npu.hertz, {hertz: npu.hertz, limit: npu.limit}),
+      temperatures: list(npu.celsius, {sensor: '', celsius: npu.celsius}),
+      fans: [],
+      memory: npu.memory === undefined ? undefined : {used: npu.memory},
+      rc6: [],
+      processes: [],
+      workloads: [],
+      functions: [],
+      throttle_reasons: [],
+      faults: [],
+      hangs: [],
+      hang_causes: [],
+      missing: []
+    };
   }
 
   // --- lines of the last minutes ---
@@ -253,140 +223,95 @@
     }
   }
 
-  function throttleReasons(metrics) {
-    const limited = series(metrics, 'throttled', {value: 1});
-    const names = [...new Set(limited.filter((one) => one.reason !== 'any').map((one) => one.reason))];
-    return names.length || !limited.length ? names : ['no reason given'];
-  }
-
-  function powerTile(metrics) {
-    const all = series(metrics, 'power_watts');
-    const main =
-        ['gpu', 'card', 'package'].map((name) => all.find((one) => one.domain === name)).find(Boolean) || all[0];
+  function powerTile(gpu) {
+    const [main, ...others] = gpu.power || [];
     if (!main) return;
-    const limit = ['max', 'cap', 'rated_max', 'crit']
-                      .map((name) => value(metrics, 'power_limit_watts', {domain: main.domain, limit: name}))
-                      .find(Boolean);
-    const notes = limit ? ['of ' + watts(limit)] : [];
-    for (const one of all)
-      if (one !== main) notes.push(one.domain + ' ' + watts(one.value));
+    const notes = main.limit ? ['of ' + watts(main.limit)] : [];
+    for (const one of others) notes.push(one.domain + ' ' + watts(one.watts));
     if (!notes.length) notes.push(main.domain);
-    return {value: watts(main.value), note: notes.join(' · '), line: main.value, most: limit, text: watts};
+    return {value: watts(main.watts), note: notes.join(' · '), line: main.watts, most: main.limit, text: watts};
   }
 
-  function clockTile(metrics) {
-    const now = series(metrics, 'frequency_hertz', {kind: 'actual'});
-    const all = now.length ? now : series(metrics, 'frequency_average_hertz', {kind: 'actual'});
+  function clockTile(gpu) {
+    const all = gpu.clocks || [];
     if (!all.length) return;
-    const main = all.reduce((a, b) => b.value > a.value ? b : a);
-    const limit = value(metrics, 'frequency_limit_hertz', {gt: main.gt, limit: 'max'}) ||
-        value(metrics, 'frequency_limit_hertz', {gt: main.gt, limit: 'rp0'});
-    const top = value(metrics, 'frequency_limit_hertz', {gt: main.gt, limit: 'rp0'});
-    const reasons = throttleReasons(metrics);
-    const notes = limit ? ['of ' + hertz(limit)] : [];
-    if (top > limit) notes.push('hardware ' + hertz(top));
+    const main = all.reduce((a, b) => b.hertz > a.hertz ? b : a);
+    const reasons = gpu.throttle_reasons;
+    const notes = main.limit ? ['of ' + hertz(main.limit)] : [];
+    if (main.hardware_limit > main.limit) notes.push('hardware ' + hertz(main.hardware_limit));
     for (const one of all)
-      if (one !== main) notes.push('gt' + one.gt + ' ' + (one.value ? hertz(one.value) : 'parked'));
+      if (one !== main) notes.push('gt' + one.gt + ' ' + (one.hertz ? hertz(one.hertz) : 'parked'));
     if (reasons.length) notes.push('limited by ' + reasons.map(words).join(', '));
     return {
-      value: main.value ? hertz(main.value) : 'parked',
+      value: main.hertz ? hertz(main.hertz) : 'parked',
       note: notes.join(' · '),
       warn: reasons.length > 0,
-      line: main.value,
-      most: limit,
+      line: main.hertz,
+      most: main.limit,
       text: hertz
     };
   }
 
-  function temperatureTile(metrics) {
-    const all = series(metrics, 'temperature_celsius');
+  function temperatureTile(gpu) {
+    const all = (gpu.temperatures || []).filter((one) => one.celsius !== undefined);
     if (!all.length) return;
-    const limit = (one) => value(metrics, 'temperature_limit_celsius', {sensor: one.sensor, limit: 'crit'});
     const main = all.find((one) => one.sensor === 'package') || all[0];
-    const notes = limit(main) ? ['of ' + celsius(limit(main))] : all.length > 1 ? [] : [main.sensor];
-    const others = all.filter((one) => one !== main).sort((a, b) => b.value - a.value);
-    for (const one of others.slice(0, 3)) notes.push(one.sensor + ' ' + celsius(one.value));
+    const notes = main.limit ? ['of ' + celsius(main.limit)] : all.length > 1 ? [] : [main.sensor];
+    const others = all.filter((one) => one !== main).sort((a, b) => b.celsius - a.celsius);
+    for (const one of others.slice(0, 3)) notes.push(one.sensor + ' ' + celsius(one.celsius));
     if (others.length > 3) notes.push(others.length - 3 + ' more');
-    const near = all.some((one) => limit(one) && one.value >= limit(one) - 5);
     return {
-      value: celsius(main.value),
+      value: celsius(main.celsius),
       note: notes.join(' · '),
-      warn: near,
-      line: main.value,
-      most: limit(main) || 100,
+      warn: all.some((one) => one.limit && one.celsius >= one.limit - 5),
+      line: main.celsius,
+      most: main.limit || 100,
       text: celsius
     };
   }
 
-  function fanTile(metrics) {
-    const all = series(metrics, 'fan_speed_rpm');
+  function fanTile(gpu) {
+    const all = (gpu.fans || []).map((one) => one.rpm).filter((rpm) => rpm !== undefined);
     if (!all.length) return;
-    const main = all.reduce((a, b) => b.value > a.value ? b : a);
-    const others = all.filter((one) => one !== main).map((one) => one.value.toFixed(0));
+    const main = Math.max(...all);
+    const others = all.filter((one, i) => i !== all.indexOf(main)).map((one) => one.toFixed(0));
     return {
-      value: main.value ? main.value.toFixed(0) + ' rpm' : 'stopped',
+      value: main ? main.toFixed(0) + ' rpm' : 'stopped',
       note: others.length ? 'others ' + others.join(', ') : ''
     };
   }
 
-  function memoryTile(metrics) {
-    const sizes = series(metrics, 'memory_size_bytes');
-    const own = sizes.filter((one) => one.memory_region !== 'system');
-    const of = own.length ? own : sizes;
-    if (!of.length) return;
-    const size = sum(of);
-    const used = of.map((one) => value(metrics, 'memory_used_bytes', {memory_region: one.memory_region}));
-    if (used.includes(undefined)) return {value: bytes(size), note: own.length ? 'size' : 'shared with the system'};
-    const total = used.reduce((a, b) => a + b, 0);
+  function memoryTile(gpu) {
+    const memory = gpu.memory;
+    if (!memory) return;
+    const {used, size, own} = memory;
+    if (used === undefined) return {value: bytes(size), note: own ? 'size' : 'shared with the system'};
+    if (size === undefined) return {value: bytes(used), note: 'system memory', line: used, text: bytes};
     return {
-      value: bytes(total),
-      note: 'of ' + bytes(size) + ' · ' + percent(total / size),
-      warn: total > 0.95 * size,
-      line: total,
+      value: bytes(used),
+      note: 'of ' + bytes(size) + ' · ' + percent(used / size),
+      warn: used > 0.95 * size,
+      line: used,
       most: size,
       text: bytes
     };
   }
 
-  function npuClockTile(metrics) {
-    const of = (bound) => npuSeries(metrics, 'frequency_hertz').find((one) => one.bound === bound);
-    const now = of('current'), most = of('max');
-    if (!now) return;
+  function asleepTile(gpu) {
+    const [first, ...others] = gpu.rc6;
+    if (!first) return;
     return {
-      value: now.value ? hertz(now.value) : 'stopped',
-      note: most ? 'of ' + hertz(most.value) : '',
-      line: now.value,
-      most: most && most.value,
-      text: hertz
-    };
-  }
-
-  // Only where the exporter may read the processor's telemetry.
-  function npuTile(metrics, name, text) {
-    const [one] = npuSeries(metrics, name);
-    return one && {value: text(one.value), line: one.value, text};
-  }
-
-  function npuMemoryTile(metrics) {
-    const [one] = npuSeries(metrics, 'memory_resident_bytes');
-    return one && {value: bytes(one.value), note: 'system memory', line: one.value, text: bytes};
-  }
-
-  function asleepTile(metrics) {
-    const all = series(metrics, 'rc6_residency_ratio');
-    if (!all.length) return;
-    return {
-      value: percent(all[0].value),
-      note: all.length > 1 ? all.slice(1).map((one) => 'gt' + one.gt + ' ' + percent(one.value)).join(' · ') : 'RC6'
+      value: percent(first.ratio),
+      note: others.length ? others.map((one) => 'gt' + one.gt + ' ' + percent(one.ratio)).join(' · ') : 'RC6'
     };
   }
 
   const kTiles = {
-    power: (metrics) => powerTile(metrics) || npuTile(metrics, 'power_watts', watts),
-    clock: (metrics) => clockTile(metrics) || npuClockTile(metrics),
-    temperature: (metrics) => temperatureTile(metrics) || npuTile(metrics, 'temperature_celsius', celsius),
+    power: powerTile,
+    clock: clockTile,
+    temperature: temperatureTile,
     fan: fanTile,
-    memory: (metrics) => memoryTile(metrics) || npuMemoryTile(metrics),
+    memory: memoryTile,
     'power saving': asleepTile
   };
 
@@ -434,7 +359,7 @@
   }
 
   function showLoads(cell, user) {
-    const loads = [...user.busy].filter(([, ratio]) => ratio >= kIdle).sort((a, b) => b[1] - a[1]);
+    const loads = Object.entries(user.busy).filter(([, ratio]) => ratio >= kIdle).sort((a, b) => b[1] - a[1]);
     while (cell.children.length > loads.length) cell.lastElementChild.remove();
     loads.forEach(([name, ratio], i) => {
       const load = cell.children[i] || cell.appendChild(el('span'));
@@ -456,20 +381,20 @@
   };
   const kLoadColumn = {name: 'Engines', show: showLoads};
   const kProcessColumns = [
-    {name: 'PID', class: 'pid n', show: (cell, user) => setText(cell, user.of.pid)},
-    {name: 'Process', class: 'who', show: (cell, user) => showName(cell, user.of.comm || '')},
-    {name: 'Where', class: 'where dim', show: (cell, user) => showName(cell, user.where || '')}, kMemoryColumn,
+    {name: 'PID', class: 'pid n', show: (cell, user) => setText(cell, user.pid)},
+    {name: 'Process', class: 'who', show: (cell, user) => showName(cell, user.comm)},
+    {name: 'Where', class: 'where dim', show: (cell, user) => showName(cell, user.place || '')}, kMemoryColumn,
     kLoadColumn
   ];
   const kWorkloadColumns = [
-    {name: 'Workload', class: 'who', show: (cell, user) => showName(cell, user.of.workload || '')}, kMemoryColumn,
+    {name: 'Workload', class: 'who', show: (cell, user) => showName(cell, user.workload || '')}, kMemoryColumn,
     kLoadColumn
   ];
 
   const kFunctionColumns = [
-    {name: 'VF', class: 'pid n', show: (cell, user) => setText(cell, user.of.vf)},
-    {name: 'Held by', class: 'who', show: (cell, user) => showName(cell, user.of.workload || '')},
-    {name: 'Driver', class: 'where dim', show: (cell, user) => showName(cell, user.of.driver || '')}, kLoadColumn
+    {name: 'VF', class: 'pid n', show: (cell, user) => setText(cell, user.vf)},
+    {name: 'Held by', class: 'who', show: (cell, user) => showName(cell, user.workload || '')},
+    {name: 'Driver', class: 'where dim', show: (cell, user) => showName(cell, user.driver)}, kLoadColumn
   ];
 
   class Gpu {
@@ -494,18 +419,12 @@
              this.left, this.workloads.box);
     }
 
-    show(metrics, now) {
-      const info = series(metrics, 'info')[0] || (metrics.intel_npu_info || [])[0] || {};
-      this.title = info.name || (metrics.intel_npu_info ? 'NPU' : '(unknown name)');
+    show(gpu, now) {
+      this.title = gpu.name || '(unknown name)';
       setText(this.name, this.title);
-      const about = [this.device, info.kind, info.driver, info.card, info.render_node, pcie(metrics)];
+      const about = [gpu.device, gpu.kind, gpu.driver, gpu.card, gpu.render_node, pcie(gpu)];
       setText(this.about, about.filter(Boolean).join(' · '));
-      const asleep = value(metrics, 'runtime_suspended') === 1 ||
-          npuSeries(metrics, 'runtime_suspended').some((one) => one.value === 1);
-      const broken = value(metrics, 'wedged') === 1  ? 'wedged' :
-          value(metrics, 'survivability_mode') === 1 ? 'survivability mode' :
-                                                       '';
-      const limited = throttleReasons(metrics).length > 0;
+      const asleep = gpu.suspended === true, broken = gpu.out_of_service, limited = gpu.throttle_reasons.length > 0;
       setText(this.state, broken || (asleep ? 'asleep' : limited ? 'clock limited' : 'awake'));
       setAttribute(
           this.state, 'class',
@@ -515,12 +434,13 @@
                    limited ? 'limited' :
                              'awake'));
 
-      const engines = enginesOf(metrics);
+      const engines = enginesOf(gpu);
       const notes = asleep ? ['Asleep; what would wake it is not read.'] : [];
-      const tiles = this.showTiles(metrics, now);
+      const tiles = this.showTiles(gpu, now);
       if (!asleep && !engines.length && !tiles)
         notes.push('None of its values can be read here; what to do about it stands above.');
-      if (engines.some((engine) => engine.clients)) notes.push('Engine time is that of the visible processes only.');
+      if (gpu.engines.some((engine) => engine.of_processes))
+        notes.push('Engine time is that of the visible processes only.');
       setText(this.note, notes.join(' '));
       this.note.hidden = notes.length === 0;
       this.engine.begin();
@@ -531,27 +451,20 @@
       }));
       this.engine.end();
 
-      this.functions.show(functionsOf(metrics));
-      const key = (one) => one.pid + ' ' + one.comm;
-      const processes = usersOf(metrics, 'process', key);
-      for (const one of series(metrics, 'process_info')) {
-        const user = processes.get(key(one));
-        const container = (one.container_id || '').slice(0, 12);
-        if (user) user.where = container || one.systemd_unit || one.user || '';
-      }
-      this.processes.show([...processes.values()]);
-      const dropped = value(metrics, 'processes_dropped') || 0;
+      this.functions.show(usersOf(gpu.functions, (one) => one.vf));
+      this.processes.show(usersOf(gpu.processes || [], (one) => one.pid + ' ' + one.comm));
+      const dropped = gpu.processes_dropped || 0;
       this.left.hidden = dropped === 0;
       setText(this.left, dropped + ' smaller ones have no row (--collector.fdinfo.max-processes).');
-      this.workloads.show([...usersOf(metrics, 'workload', (one) => one.workload || '').values()]);
+      this.workloads.show(usersOf(gpu.workloads, (one) => one.workload));
     }
 
     // How many there are.
-    showTiles(metrics, now) {
+    showTiles(gpu, now) {
       const tiles = [];
       this.tile.begin();
       for (const name in kTiles) {
-        const shown = kTiles[name](metrics);
+        const shown = kTiles[name](gpu);
         if (!shown) continue;
         const tile = this.tile.get(name);
         tile.show(shown, now);
@@ -563,45 +476,36 @@
     }
   }
 
-  function pcie(metrics) {
-    const lanes = value(metrics, 'pcie_link_width_lanes', {bound: 'current'});
-    const speed = value(metrics, 'pcie_link_speed_transfers_per_second', {bound: 'current'});
-    return lanes && speed ? 'PCIe ' + speed / 1e9 + ' GT/s x' + lanes : '';
+  function pcie({pcie}) {
+    return pcie ? 'PCIe ' + pcie.transfers_per_second / 1e9 + ' GT/s x' + pcie.lanes : '';
   }
 
   // --- faults ---
 
+  const kOutOfService = {
+    wedged: ' is wedged: the driver gave it up, and nothing runs on it until it is reset or the machine restarts.',
+    'in survivability mode': ' is in survivability mode: only its firmware can be updated.'
+  };
+
   // Sentences about what went wrong with a GPU, the worst first.
-  function faultsOf(metrics, name, now) {
+  function faultsOf(gpu, name, now) {
     const faults = [];
-    const lasting = (metric, text) => {
-      if (value(metrics, metric) === 1) faults.push(text);
-    };
-    lasting(
-        'wedged',
-        name + ' is wedged: the driver gave it up, and nothing runs on it until it is reset or the machine restarts.');
-    lasting('survivability_mode', name + ' is in survivability mode: only its firmware can be updated.');
-    const times = new Map(series(metrics, 'last_fault_timestamp_seconds').map((one) => [one.kind, one.value]));
+    if (gpu.out_of_service) faults.push(name + (kOutOfService[gpu.out_of_service] || ' is ' + gpu.out_of_service + '.'));
+    const times = new Map(gpu.faults.map((one) => [one.kind, one.time]));
     const since = (kind) => times.has(kind) ? ', the last ' + ago(now - times.get(kind)) : '';
-    const culprits = series(metrics, 'process_hangs_total')
-                         .filter((one) => one.value > 0)
-                         .sort((a, b) => b.value - a.value)
-                         .slice(0, 3)
-                         .map((one) => one.comm + ' (' + one.pid + ')');
-    for (const one of series(metrics, 'hangs_total').filter((one) => one.value > 0)) {
+    const causes = gpu.hang_causes.filter((one) => one.hangs > 0)
+                       .sort((a, b) => b.hangs - a.hangs)
+                       .slice(0, 3)
+                       .map((one) => one.comm + ' (' + one.pid + ')');
+    for (const one of gpu.hangs.filter((one) => one.count > 0)) {
       faults.push(
-          name + ': ' + one.value + ' × ' + words(one.kind || 'hang') + (one.class ? ' of ' + words(one.class) : '') +
-          since(one.kind) + (culprits.length ? '. Caused by ' + culprits.join(', ') : '') + '.');
+          name + ': ' + one.count + ' × ' + words(one.kind || 'hang') + (one.class ? ' of ' + words(one.class) : '') +
+          since(one.kind) + (causes.length ? '. Caused by ' + causes.join(', ') : '') + '.');
     }
-    const count = (metric, text) => {
-      const list = series(metrics, metric).filter((one) => one.value > 0);
-      if (list.length) faults.push(name + ': ' + sum(list) + ' ' + text + '.');
-    };
-    count('resets_total', 'resets of the whole GPU since the exporter started');
-    const serious =
-        series(metrics, 'pcie_errors_total').filter((one) => one.value > 0 && one.severity !== 'correctable');
-    if (serious.length) faults.push(name + ': ' + sum(serious) + ' uncorrectable PCIe errors.');
-    if (value(metrics, 'error_state') === 1)
+    if (gpu.resets) faults.push(name + ': ' + gpu.resets + ' resets of the whole GPU since the exporter started.');
+    if (gpu.uncorrectable_pcie_errors)
+      faults.push(name + ': ' + gpu.uncorrectable_pcie_errors + ' uncorrectable PCIe errors.');
+    if (gpu.hang_captured)
       faults.push(
           name + ': the kernel holds the record of a GPU hang (error_state); it may be older than the exporter.');
     return faults;
@@ -696,21 +600,18 @@
   let under_way;  // AbortController of the one that is under way
   let failures = 0;
 
-  function show(snapshot) {
+  function show(reading) {
     gpus.begin();
     const cards = [], found = [];
-    let users = 0, power = 0, npus = 0;
-    for (const {device, metrics} of [...snapshot.gpus, ...(snapshot.npus || [])]) {
-      if (!metrics.intel_gpu_info && !metrics.intel_npu_info) continue;
-      if (metrics.intel_npu_info) npus++;
-      const gpu = gpus.get(device);
-      gpu.show(metrics, snapshot.time);
-      cards.push(gpu.root);
-      found.push(...faultsOf(metrics, gpu.title, snapshot.time));
-      users += value(metrics, 'processes') || 0;
-      const watts = powerTile(metrics);
-      power += watts ? watts.line : 0;
+    let users = 0, power = 0;
+    for (const gpu of [...reading.gpus, ...reading.npus.map(gpuOfNpu)]) {
+      const card = gpus.get(gpu.device);
+      card.show(gpu, reading.time);
+      cards.push(card.root);
+      found.push(...faultsOf(gpu, card.title, reading.time));
+      users += gpu.process_count || 0;
     }
+    for (const gpu of reading.gpus) power += gpu.power && gpu.power.length ? gpu.power[0].watts : 0;
     gpus.end();
     arrange(live, cards);
     arrange(faults, found.map((text, i) => {
@@ -719,16 +620,15 @@
       return box;
     }));
     document.getElementById('still').hidden = true;
-    const count = cards.length - npus;
-    const parts = [count === 1 ? '1 GPU' : count + ' GPUs'];
-    if (npus) parts.push(npus === 1 ? '1 NPU' : npus + ' NPUs');
+    const counted = (list, one, several) => list.length === 1 ? '1 ' + one : list.length + ' ' + several;
+    const parts = [counted(reading.gpus, 'GPU', 'GPUs')];
+    if (reading.npus.length) parts.push(counted(reading.npus, 'NPU', 'NPUs'));
     if (users) parts.push(users === 1 ? '1 process' : users + ' processes');
     if (power) parts.push(watts(power));
     setText(document.getElementById('summary'), parts.join(' · '));
 
-    const lacking = [];
-    for (const {device, metrics} of [{device: '', metrics: snapshot.metrics}, ...snapshot.gpus])
-      for (const one of series(metrics, 'exporter_feature_missing', {value: 1})) lacking.push(device + one.feature);
+    const lacking = [...reading.missing];
+    for (const gpu of reading.gpus) lacking.push(...gpu.missing.map((feature) => gpu.device + feature));
     const now = cards.length + ' ' + lacking.sort().join();
     if (missing !== undefined && missing !== now) diagnose = 4;
     missing = now;
@@ -751,9 +651,9 @@
     const controller = under_way = new AbortController();
     const limit = setTimeout(() => controller.abort(), kTimeout);
     try {
-      const snapshot = await read('snapshot');
-      if (snapshot.version !== 1) throw new Error('it was updated: reload this page');
-      show(snapshot);
+      const reading = await read('snapshot?view=page');
+      if (reading.version !== 1) throw new Error('it was updated: reload this page');
+      show(reading);
       failures = 0;
       say('');
       if (diagnose > 1) --diagnose;

@@ -73,6 +73,20 @@ TEST_CASE("the snapshot is what stats prints as JSON") {
   CHECK(answer == stats);
 }
 
+TEST_CASE("the page's view of a snapshot is of the same reading; there is no other view") {
+  Served served;
+  const nlohmann::json whole = nlohmann::json::parse(served.get("/api/v1/snapshot").content());
+  const nlohmann::json view = nlohmann::json::parse(served.get("/api/v1/snapshot", "view=page").content());
+  CHECK(view.at("version") == 1);
+  CHECK(view.at("time").get<double>() == doctest::Approx(whole.at("time").get<double>()).epsilon(1e-9));
+  CHECK(view.at("gpus").empty());  // the reading has no identity
+  for (const char* wrong : {"view=", "view=metrics", "view=page&view=page", "view=page%00"}) {
+    CAPTURE(wrong);
+    CHECK(served.get("/api/v1/snapshot", wrong).status == 400);
+  }
+  CHECK(served.get("/api/v1/snapshot", "other=1").status == 200);
+}
+
 TEST_CASE("a stream begins with the current reading; the readings after it are those of the snapshot") {
   Served served;
   const HttpResponse snapshot = served.get("/api/v1/snapshot");

@@ -17,16 +17,18 @@ struct Paced {
   RequestMetrics requests;
   MetricsHandler metrics{{.max_requests = 1}, source, requests};
   std::chrono::steady_clock::time_point now{100s};
-  int written = 0;
-  PacedPage page{metrics, "application/json",
-                 [this](const ScrapeResult&, auto, std::string& out) { out = "page " + std::to_string(++written); },
+  int written = 0, written_short = 0;
+  PacedPage page{metrics,
+                 "application/json",
+                 {[this](const ScrapeResult&, auto, std::string& out) { out = "page " + std::to_string(++written); },
+                  [this](const ScrapeResult&, auto, std::string& out) { out = "p" + std::to_string(++written_short); }},
                  [this] { return now; }};
 
-  HttpResponse get(const std::string& encoding = "") {
+  HttpResponse get(const std::string& encoding = "", std::size_t form = 0) {
     FakeRequest request;
     request.headers["Accept-Encoding"] = encoding;
     HttpResponse response;
-    page.answer(request, response);
+    page.answer(form, request, response);
     return response;
   }
 };
@@ -78,6 +80,20 @@ TEST_CASE("a scrape that fails is not kept, and the next client's may succeed") 
   CHECK_THROWS(paced.get());
   paced.source.during = nullptr;
   CHECK(paced.get().content() == "page 2");
+}
+
+TEST_CASE("two forms of a page are of the same scrape, and each is written once") {
+  Paced paced;
+  for (int client = 0; client < 3; ++client) {
+    CHECK(paced.get().content() == "page 1");
+    CHECK(paced.get("", 1).content() == "p1");
+    CHECK(paced.get("gzip", 1).content() != paced.get("gzip", 0).content());
+  }
+  CHECK(paced.source.scrapes == 1);
+  paced.now += 1s;
+  CHECK(paced.get("", 1).content() == "p2");
+  CHECK(paced.written == 1);
+  CHECK(paced.source.scrapes == 2);
 }
 
 TEST_CASE("compressed for those who accept it, once") {
