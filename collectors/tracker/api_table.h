@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The numbers of resource kinds and functions in pages. They never change; new
-// kinds and functions are added at the end.
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of resource kinds and functions in pages. They never change; new ones are added at the end.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Finds the place in the program that made a call: the first caller outside the
-// Level Zero loader, which is usually the immediate caller.
+// SPDX-License-Identifier: Apache-2.0
+// Finds the place in the program that made a call: the first caller outside the Level Zero loader, which is usually the
+// immediate caller.
 #pragma once
 
 #include <cstdint>

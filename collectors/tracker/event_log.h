@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 On request, writes a record of every tracked call to a file: compact
-// (log_layout.h), or the CSV of the validation layer's System Resource Tracker. Each process has files of its own, with
-// _pidN before the suffix.
+// SPDX-License-Identifier: Apache-2.0
+// On request, writes a record of every tracked call to a file: compact (log_layout.h), or the CSV of the validation
+// layer's System Resource Tracker. Each process has files of its own, with _pidN before the suffix.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 
 namespace igpu::level_zero {
 
-// Whether any process of this line of forks writes a log: asked at each call, so it must be cheap.
+// Whether any process of this line of forks writes a log. Read at each tracked call, so it is a plain variable.
 extern unsigned logging;  // NOLINT(bugprone-dynamic-static-initializers): a declaration
 
 // In kB; zeros if they cannot be read. /proc/self/statm counts the stack as data, /proc/self/status does not.

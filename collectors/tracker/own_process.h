@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The tracker's state for one process: its page and private tables. A forked child
-// gets its own at its first tracked call.
+// SPDX-License-Identifier: Apache-2.0
+// The tracker's state for one process: its page and private tables. A forked child gets its own state at its first
+// tracked call.
 #pragma once
 
 #include <cstdint>

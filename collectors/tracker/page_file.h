@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Creates, locks and grows the page's file. Without a folder, room or permission
-// the memory is private instead: the program runs as before, and nobody can read its counts.
+// SPDX-License-Identifier: Apache-2.0
+// Creates, locks and grows the page's file. Without a folder, room or permission the memory is private instead: the
+// program runs as before, but its counts cannot be read.
 #pragma once
 
 #include <sys/types.h>
