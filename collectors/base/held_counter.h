@@ -14,7 +14,7 @@ class HeldCounter {
   struct Step {
     std::uint64_t gained = 0;        // to be added to a count that only grows
     std::uint64_t moved = 0;         // since the last reading; what a ratio is made of (held values count again)
-    std::uint64_t stepped_back = 0;  // this much; the window that holds it is not usable
+    std::uint64_t stepped_back = 0;  // by how much the count stepped back; such a window is not usable
     bool restarted = false;
   };
 
@@ -26,7 +26,7 @@ class HeldCounter {
     return counter;
   }
 
-  // Whether this value is that far below the last one, and not because of a wraparound.
+  // Whether this value is more than `further_than` below the last one, and not because of a wraparound.
   bool would_step_back(std::uint64_t raw, std::uint64_t further_than, std::uint64_t lap = 0) const {
     return seen_ && HeldCounter(*this).advance(raw, 0, lap).stepped_back > further_than;
   }

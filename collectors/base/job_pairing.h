@@ -75,7 +75,7 @@ class JobPairing {
   explicit JobPairing(Sink sink, std::size_t in_flight = kInFlight);
 
   void add(const JobEvent& event);
-  // A job that will not be submitted here: it is left out by its recorder.
+  // Forgets the early dependencies of a job that the recorder leaves out, so that it is never submitted here.
   void forget(const JobKey& key) { early_.erase(key); }
   // Reports the jobs in flight as unfinished, and forgets them.
   void finish();

@@ -15,8 +15,8 @@
 
 // The kinds of options that a collector declares, and their values. To add one:
 //
-//   static constexpr NumberOption kDepth{{.flag = "collector.queue.depth", .default_value = "16", .help = "How
-//   deep."}}; static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kDepth};  // CollectorInfo::options
+//   static constexpr NumberOption kDepth{{.flag = "collector.queue.depth", .default_value = "16", .help = "Depth."}};
+//   static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kDepth};  // CollectorInfo::options
 //   ...
 //   depth_(context.options[kDepth])  // std::uint64_t
 namespace igpu {

@@ -3,9 +3,9 @@
 
 namespace igpu {
 
-// When to scan for files that do not change while a GPU is bound. A driver makes them one after the other, the DRM
-// nodes by which we find it not the last, so the first scan may come too early; and some files belong to drivers that
-// may be loaded later. Hence: at the first two scrapes, and now and then as long as nothing was found.
+// When to scan for files that do not change while a GPU is bound. The first scan may be too early, because a driver
+// creates some files after the DRM nodes by which the GPU is found, and others belong to drivers that are loaded later.
+// So scans run at the first two scrapes, and at every kInterval-th while nothing was found.
 class ScanSchedule {
  public:
   // Call once per scrape.

@@ -9,8 +9,9 @@
 
 namespace igpu {
 
-// Intel's among Windows' adapters, sorted by PCI address; the LUID is the binding. Software adapters, those of other
-// vendors and those without a valid address are left out, and of several adapters of one address all but the first.
+// The Intel GPUs among Windows' adapters, sorted by PCI address; the LUID is the binding. Software adapters, adapters
+// of other vendors and adapters without a valid address are left out, and all but the first of those with the same
+// address.
 Reading<std::vector<Gpu>> adapter_gpus(GpuAdapters& adapters);
 
 }  // namespace igpu

@@ -10,10 +10,10 @@
 
 namespace igpu {
 
-// Finds the Intel GPUs of a machine: vendor 0x8086, bound to i915 or xe; without a card and a render node if xe holds
-// them in survivability mode. Cheap enough for every scrape: a known
-// GPU costs one readlink per DRM node and one stat; if all that are selected by address are known, one stat each.
-// On Windows they are its graphics adapters (device/adapters.h).
+// Finds the Intel GPUs of a machine: vendor 0x8086, bound to i915 or xe. A GPU that xe holds in survivability mode has
+// neither card nor render node. Cheap enough for every scrape: a known GPU costs one readlink per DRM node and one
+// stat; if all GPUs are selected by address and known, one stat each. On Windows GPUs are graphics adapters
+// (device/adapters.h).
 // Sources: /sys/class/drm (links into the PCI tree; card and render numbers are unrelated), /sys/bus/pci.
 class Discovery {
  public:

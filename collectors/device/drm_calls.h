@@ -8,7 +8,7 @@
 
 #include "igpu/reading.h"
 
-// The calls that collectors make on render nodes, as questions and answers: for machines that are not real.
+// The calls that collectors make on render nodes, as questions and answers, for simulated and replayed machines.
 namespace igpu::drm {
 
 inline constexpr std::string_view kThrottle = "i915-throttle";

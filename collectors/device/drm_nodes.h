@@ -34,7 +34,7 @@ struct DrmNodeName {
   std::string pci_path;  // "devices/pci0000:00/.../0000:03:00.0"
 };
 
-// Of PCI devices, by number. note(reading) hears of every reading.
+// The DRM nodes of PCI devices, by number. Calls note(reading) with the outcome of every reading.
 template <class Note>
 std::vector<DrmNodeName> drm_nodes(const Directory& sys, const Note& note) {
   std::vector<DrmNodeName> nodes;

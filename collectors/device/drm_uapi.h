@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// The parts of uapi drm/drm.h, drm/i915_drm.h and drm/xe_drm.h that we ask render nodes, and that simulated ones
-// answer. Written out here: not every distribution that we build on has xe_drm.h.
+// The parts of uapi drm/drm.h, drm/i915_drm.h and drm/xe_drm.h that the exporter sends to render nodes, and that
+// simulated nodes implement. Copied here, because some supported distributions lack xe_drm.h.
 namespace igpu::drm {
 
 // _IOC(read | write, 'd', number, size) as of asm-generic/ioctl.h.

@@ -10,7 +10,7 @@
 // How people choose a GPU.
 namespace igpu {
 
-// Whether this is one of its names: the PCI address, the card or the render node.
+// Whether `name` is the GPU's PCI address, card or render node.
 bool is_named(const Gpu& gpu, std::string_view name);
 // "0000:00:02.0 (card0, renderD128), 0000:03:00.0 (card1, renderD129)".
 std::string list_of(const std::vector<Gpu>& gpus);

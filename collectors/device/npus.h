@@ -18,11 +18,11 @@ struct Npu {
   std::string accel;     // "accel0"; its node, /dev/accel/accel0, is never opened
   std::uint16_t device_id = 0;
   std::string name;           // "Lunar Lake NPU"; "" if unknown
-  std::uint64_t binding = 0;  // another one after the driver was loaded again
+  std::uint64_t binding = 0;  // changes when the driver is loaded again
 };
 
 inline constexpr std::string_view kNpuDriver = "intel_vpu";
-inline constexpr std::size_t kMostNpus = 16;  // no machine has more than one; a tree that lies must not fill the page
+inline constexpr std::size_t kMostNpus = 16;  // more than any machine has; bounds the page
 
 // Below /sys/class/accel (drivers/accel/drm_accel.c), sorted by address; empty if there is none. Accelerators of other
 // drivers are left out. known: what the last call found; such an NPU costs one readlink and one stat.

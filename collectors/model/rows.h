@@ -179,7 +179,7 @@ struct HostRows {
   RowList<Workload> workloads;
   RowList<Npu> npus;
   std::size_t processes = 0, workload_uses = 0;  // of all GPUs
-  HostModel model;                               // what is no row
+  HostModel model;                               // values that are not rows
 };
 
 template <>

@@ -15,7 +15,7 @@ namespace igpu {
 // not be read.
 void add_bug_files(Machine& machine, std::span<const Gpu> gpus, capture::Masks& masks, CaptureOutcome& outcome);
 
-// Of one dump: readers of captures accept files of up to 16 MiB.
+// Bytes of one dump. Readers of captures accept files of up to 16 MiB.
 inline constexpr std::size_t kMostOfDump = std::size_t{15} << 20;
 inline constexpr std::size_t kMostOfDumps = std::size_t{45} << 20;  // of all dumps together
 inline constexpr std::size_t kMostOfLog = std::size_t{4} << 20;     // the newest lines

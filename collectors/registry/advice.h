@@ -29,7 +29,7 @@ Advice no_gpu_advice(const Machine& machine, const std::string& sysfs_root);
 // feature; null: the machine does.
 Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts,
               const Gpu* gpu = nullptr);
-// The same under Windows, where other things help.
+// The advice for Windows, where other hints apply.
 Advice advise_for_windows(const FeatureDescriptor& feature, const Absent& absent, const Gpu* gpu = nullptr);
 
 }  // namespace igpu

@@ -58,7 +58,7 @@ class ScrapeLog {
     Absent absent;
   };
   Log& log_;
-  const bool windows_;  // other hints help there
+  const bool windows_;  // hints differ on Windows
   std::mutex mutex_;
   bool no_device_logged_ = false;
   std::set<std::string> known_names_;

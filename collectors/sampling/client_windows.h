@@ -35,7 +35,7 @@ class ClientWindows {
   // A client that scrapes every five minutes may come a little late.
   static constexpr Nanoseconds kKept = kLongest + std::chrono::minutes(1);
   static constexpr std::size_t kMostClients = 32;
-  // Clients at one address, so that invented names cannot displace the clients at other addresses.
+  // Limit for each address, so that invented names cannot displace the clients at other addresses.
   static constexpr std::ptrdiff_t kMostOfOneAddress = 4;
 
   void add_series(std::size_t count) {

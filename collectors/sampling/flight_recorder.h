@@ -114,8 +114,8 @@ class FlightRecorder {
 
   mutable std::mutex mutex_;  // guards what follows
   std::map<std::string, std::unordered_map<std::uint64_t, Flight::Client>, std::less<>> clients_;  // by GPU, by serial
-  std::uint64_t clients_left_out_ = 0;                    // of the scrape that had most of them, since none had any
-  Nanoseconds left_out_at_{};                             // the last such scrape
+  std::uint64_t clients_left_out_ = 0;                    // the most of one scrape; 0 again after history()
+  Nanoseconds left_out_at_{};                             // time of the last scrape that left clients out
   std::map<std::string, CountedJobs, std::less<>> jobs_;  // by GPU
 };
 
