@@ -21,7 +21,7 @@ struct PowerLook {
   Reading<std::uint64_t> users = Absent{};  // RuntimePm::users()
 };
 
-// Tells a thread that reads a GPU between scrapes whether it may. Any thread.
+// Whether a thread may read a GPU between scrapes. Any thread.
 class GpuAccess {
  public:
   virtual ~GpuAccess() = default;

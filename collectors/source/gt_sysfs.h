@@ -16,8 +16,8 @@
 // What sysfs reports about a GT: frequencies, throttle reasons, residency. Three layouts, one shape:
 //   i915 since 5.19   <card>/gt/gt<M>/rps_*, throttle_reason_*, rc6_residency_ms   (gt/intel_gt_sysfs_pm.c)
 //   i915 before       <card>/gt_*_freq_mhz, power/rc6_residency_ms; one GT, "0"    (i915_sysfs.c)
-//   xe                <pci>/tile<T>/gt<G>/{freq0,freq0/throttle,gtidle}/           (xe_gt_freq.c, xe_gt_idle.c,
-//   xe_gt_throttle.c)
+//   xe                <pci>/tile<T>/gt<G>/{freq0,freq0/throttle,gtidle}/           (xe_gt_freq.c, xe_gt_throttle.c,
+//                                                                                xe_gt_idle.c)
 // On xe everything but rp0 and rpn resumes the device; on i915 residency and throttle reasons do.
 namespace igpu {
 

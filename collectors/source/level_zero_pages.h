@@ -72,7 +72,7 @@ struct LevelZeroPage {
 // The size of the part of the file that holds all of the above.
 inline constexpr std::size_t kLevelZeroHeadBytes = level_zero::kModulesOffset;
 
-// head: the file's first kLevelZeroHeadBytes; file_size: how long the file says it is. Pure.
+// head: the file's first kLevelZeroHeadBytes; file_size: of the whole file. Pure.
 std::variant<LevelZeroPage, PageRejection> parse_level_zero_page(std::span<const std::byte> head,
                                                                  std::uint64_t file_size);
 
@@ -104,9 +104,9 @@ struct LevelZeroSnapshot {
 // rejected before and files whose names have a start time in the future. An owner is a uid: a user with subordinate
 // uids (/etc/subuid) can own files as each of them, and has as many shares.
 //
-// A file's owner is not known before its facts are read, which a read does for at most kMostFacts files: pages of the
-// last read, the newest others, and of the rest some at each read, all in turn. So every program is found eventually
-// even in a folder with more files, and then kept.
+// A file's owner is known only from its facts, and each read gets the facts of at most kMostFacts files: the pages of
+// the last read, the newest other files, and some of the rest in turn. So every program is found eventually, even in a
+// folder with more files, and then kept.
 class LevelZeroPages {
  public:
   static constexpr std::size_t kMostPages = 1024;

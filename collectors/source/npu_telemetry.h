@@ -15,8 +15,8 @@ namespace igpu {
 // Energy and temperature of the NPU in the processor's telemetry (Platform Monitoring Technology;
 // drivers/platform/x86/intel/pmt/telemetry.c): /sys/class/intel_pmt/telem<n>/telem, readable by root only. The file
 // `guid` identifies its layout. Only layouts that Intel has published are read: those of Meteor Lake, Arrow Lake, Lunar
-// Lake and Panther Lake, as intel-npu-smi (linux-npu-driver) and npu-monitor (edge-ai-libraries, npu_monitor.py) have
-// them. Reading does not wake the NPU: the memory belongs to another device.
+// Lake and Panther Lake, as in intel-npu-smi (linux-npu-driver) and npu-monitor (edge-ai-libraries, npu_monitor.py).
+// Reading does not wake the NPU: the memory belongs to another device.
 class NpuTelemetry {
  public:
   static constexpr double kEnergyUnit = 1.0 / (1 << 14);  // joules; the value is a fixed-point number U32.18.14

@@ -13,30 +13,30 @@
 #include "igpu/units.h"
 #include "machine/machine.h"
 
-// Engine time of a GPU that is added up from Windows' performance counters, which have it by process.
+// Engine time of a GPU, added up from Windows' performance counters, which count by process.
 namespace igpu {
 
 // "pid_1234_luid_0x00000000_0x0000D1E7_phys_0_eng_3_engtype_VideoDecode"
 struct EngineCounterName {
   std::uint32_t pid = 0;
   std::uint64_t luid = 0;
-  std::uint32_t adapter = 0;  // of several that are linked to one
+  std::uint32_t adapter = 0;  // index among linked adapters
   std::uint32_t node = 0;
   bool operator==(const EngineCounterName&) const = default;
 };
 std::optional<EngineCounterName> parse_engine_counter_name(std::string_view name);
 
-// What all processes together have used, since the first reading: the count of a process ends with it, but what it
-// gained up to the last reading stays.
+// Engine time of all processes together since the first reading. The counter of a process ends with the process; its
+// gain up to the last reading is kept.
 class ProcessEngineTimes {
  public:
   ProcessEngineTimes(const Machine& machine, std::uint64_t luid) : machine_(machine), luid_(luid) {}
 
   // Absent: there are no such counters, or none of this GPU.
   Reading<Unit> refresh();
-  // Of a node of WddmEngine; at the last refresh.
+  // Busy time of a node (WddmEngine::node) at the last refresh().
   Nanoseconds busy(std::uint32_t node) const;
-  // Instances of this GPU whose value cannot be; at the last refresh.
+  // Number of instances of this GPU with an impossible value, at the last refresh().
   std::size_t refused() const { return refused_; }
 
  private:

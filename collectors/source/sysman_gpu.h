@@ -14,11 +14,11 @@
 #include "machine/machine.h"
 #include "machine/sysman.h"
 
-// A GPU's sensors as Level Zero's Sysman tells them (machine/sysman.h): what Windows itself does not tell. Whatever a
-// driver says is bounded here; what it is known to say wrongly is not used: a temperature of 0 is none.
+// A GPU's sensors that Windows itself does not report, from Level Zero's Sysman (machine/sysman.h). A value that is out
+// of bounds is a Failure; values that drivers are known to report wrongly, such as a temperature of 0, are Absent.
 namespace igpu {
 
-// Why nothing is asked of it: --collector.sysman is not given.
+// The outcome of every query without --collector.sysman.
 inline constexpr Absent kSysmanIsOff{Reason::disabled, ECANCELED};
 
 class SysmanGpu {
@@ -40,7 +40,7 @@ class SysmanGpu {
 
   Reading<std::vector<Reading<Rpm>>> fans();
 
-  // Of all modules of the card's memory; Absent: none, or one that does not count.
+  // Sum over all modules of the card's memory. Absent: a module has no counter, or nothing was counted.
   Reading<SysmanBytes> traffic();
 
  private:

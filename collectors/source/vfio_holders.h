@@ -27,9 +27,10 @@ namespace igpu {
 // The PCI address of the device that the text of an fdinfo file names; "" if it names none.
 std::string_view vfio_device_of(std::string_view fdinfo);
 
-// Remembers the holders. A scrape checks that they still hold their functions: by one read of an open file for each, or
-// by a link and its target, and then sometimes by another read, that it is the same process. All processes are scanned
-// only while a function has no holder: at once, and then every kSearchAgain, in steps of at most kLongestScan.
+// Remembers the holders. A scrape checks that each of them still holds its function: by one read of an open file, or by
+// a link and its target. In the latter case another read verifies from time to time that the process is the same. All
+// processes are scanned only while a function has no holder: at once, and then every kSearchAgain, in steps of at most
+// kLongestScan.
 class VfioHolders {
  public:
   static constexpr Nanoseconds kSearchAgain = std::chrono::seconds(30);
@@ -46,7 +47,7 @@ class VfioHolders {
   };
 
   // Call order in a scrape: check(), follow().
-  // Forgets the holders that have let go of their functions.
+  // Forgets the holders that no longer hold their functions.
   void check(Nanoseconds now);
   // Whether a process holds the device's own file. The kernel then does not unbind its driver
   // (vfio_unregister_group_dev() waits for the file).

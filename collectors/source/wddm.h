@@ -66,7 +66,7 @@ class WddmGpu {
   std::vector<WddmEngine> engines_;
 };
 
-// For other readers of adapters.
+// For WddmClients and ProcessEngineTimes, which read adapters and counters themselves.
 Reading<std::vector<WddmEngine>> wddm_engines(GpuAdapter& adapter);
 struct WddmSegment {
   std::uint32_t number = 0;
