@@ -56,8 +56,8 @@ class Course {
   std::array<std::uint64_t, kPeriod + 1> sums_{};
 };
 
-// When something of the simulated machine exists: from a time on, or for a part of every period of the courses, each
-// time as another one of its kind.
+// When something on the simulated machine exists: from some time on, or for a part of every Course::kPeriod, each time
+// as a new instance.
 class Lifetime {
  public:
   Lifetime() = default;  // since boot
@@ -68,18 +68,18 @@ class Lifetime {
   bool recurs() const { return length_ != ScriptTime::zero(); }
   ScriptTime length() const { return length_; }
   bool exists(ScriptTime t) const { return t >= begin_ && (!recurs() || since_begin(t) < length_); }
-  // When the one that exists at t began, or the last one before t.
+  // When the instance that exists at t began; if none exists, the last one before t.
   ScriptTime began(ScriptTime t) const { return t < begin_ || !recurs() ? begin_ : t - since_begin(t); }
-  // How many began before that one.
+  // Number of instances that began before the one of began(t).
   std::uint64_t predecessors(ScriptTime t) const;
-  // How many have ended by t.
+  // Number of instances that have ended by t.
   std::uint64_t ended(ScriptTime t) const;
-  // Whether what exists at one time is what exists at the other.
+  // Whether the same instance exists at both times.
   bool is_same(ScriptTime a, ScriptTime b) const { return exists(a) && exists(b) && began(a) == began(b); }
-  // The same, without a margin at both ends.
+  // This lifetime, shortened at both ends.
   Lifetime within(ScriptTime after_begin, ScriptTime before_end) const;
 
-  // The course as it is while this exists, 0 otherwise.
+  // The course during this lifetime, 0 at other times.
   Course limit(const Course& course) const;
 
  private:

@@ -25,7 +25,7 @@ struct ClientData {
   std::vector<EngineLoad> loads;
   Wave vram_mib{};
   Wave system_mib{};
-  double video_jobs = 0;  // per second, of a channel; 0: it is none, and its jobs follow from its engine time
+  double video_jobs = 0;  // per second; 0: no video channel, so its jobs are derived from its engine time
   std::vector<std::uint32_t> descriptors{9};
   std::vector<std::pair<std::uint32_t, std::uint32_t>> passed_on{};
   bool on_card_node = false;
@@ -54,7 +54,7 @@ struct FunctionData {
 };
 
 struct GpuData {
-  GpuScript script;  // without what is derived
+  GpuScript script;  // without the derived members
   std::vector<FunctionData> functions{};
 };
 
@@ -63,7 +63,7 @@ struct ProfileData {
   std::vector<NpuScript> npus{};
   std::vector<ProcessData> processes;
   std::vector<HangScript> hangs{};
-  HostScript host{};  // without what is derived
+  HostScript host{};  // without the derived members
   bool privileged = true;
 };
 

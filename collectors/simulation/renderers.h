@@ -18,12 +18,12 @@ void render_i915_hwmon(const Folder& hwmon, const GpuScript& gpu);
 void render_xe_tiles(Tree& sys, const GpuScript& gpu, const RuntimePower& power);
 // quiet: the same folder, for the files whose reading does not resume the GPU.
 void render_xe_hwmon(const Folder& quiet, const Folder& hwmon, const GpuScript& gpu);
-// Of a GPU with SR-IOV: its virtual functions, and what the driver says of them.
+// The virtual functions of a GPU with SR-IOV, and the driver's files about them.
 void render_functions(Tree& sys, const GpuScript& gpu);
 // sys: RAPL zones, coretemp, CPUs, devices that are not Intel GPUs.
 void render_host(Tree& sys, const MachineScript& script);
 void render_processes(Tree& proc, const World& world);
-// What container runtimes leave on the host.
+// The files of container runtimes on the host.
 void render_root(Tree& root, const MachineScript& script);
 // dev/dri
 void render_device_nodes(Tree& dev, const MachineScript& script);
@@ -41,15 +41,15 @@ struct PciIds {
   std::string_view driver;
   int numa_node;
 };
-// The output of every awake GPU that has a monitor loses it for a moment every ten minutes.
+// Whether the monitors are plugged in. Every ten minutes they are unplugged for four seconds.
 bool has_monitor(ScriptTime now);
-// How often the monitors were plugged in or out until then.
+// Number of times that the monitors were plugged in or unplugged until then.
 std::uint64_t hotplugs(ScriptTime until);
 // "HDMI-A-1", and its object's id.
 std::string output_of(const GpuScript& gpu);
 unsigned output_id(const GpuScript& gpu);
 
-// Time slice of each function, its own included.
+// Time slice of each function, the physical function included.
 inline constexpr unsigned kFunctionMilliseconds = 20;
 
 // The directory of a PCI function and its links from bus/pci.

@@ -52,7 +52,7 @@ class SimulatedPerf final : public PerfEvents {
   SimulatedPerf(const SimulatedPerf&) = delete;
   SimulatedPerf& operator=(const SimulatedPerf&) = delete;
 
-  void render(Tree& sys) const;  // the same PMUs below bus/event_source
+  void render(Tree& sys) const;  // adds the PMUs to bus/event_source
   Reading<std::unique_ptr<PerfEvent>> open(const PerfEventConfig& event, int cpu, PerfEvent* leader) override;
 
  private:
@@ -73,7 +73,7 @@ class SimulatedDrm final : public DrmNodes {
 
 class SimulatedJobCounters;
 
-// What the kernel's programs would have counted, machine/bpf/job_slots.h, since the machine booted.
+// Jobs since the machine booted, as the BPF programs would have counted them (machine/bpf/job_slots.h).
 class SimulatedJobs final : public JobCounterSource {
  public:
   explicit SimulatedJobs(const World& world);
@@ -85,11 +85,11 @@ class SimulatedJobs final : public JobCounterSource {
  private:
   const World& world_;
   std::mutex mutex_;
-  std::unique_ptr<SimulatedJobCounters> scheduler_, i915_;  // from the first time that somebody asks: they take memory
+  std::unique_ptr<SimulatedJobCounters> scheduler_, i915_;  // created at first use, because they take memory
 };
 
-// The kernel log with the hangs of the script, as its drivers would write them. It begins with the last one of each
-// before the first read: the ring of a kernel holds no more.
+// The kernel log with the hangs of the script, as the drivers would report them. It begins with the last hang of each
+// HangScript before the first read, because a kernel keeps only the newest records.
 class SimulatedKernelLog final : public KernelMessages {
  public:
   explicit SimulatedKernelLog(const World& world) : world_(world), written_(world.script.hangs.size()) {}
@@ -108,7 +108,7 @@ class SimulatedKernelLog final : public KernelMessages {
   std::deque<std::string> records_;
 };
 
-// What the kernel sends when a monitor is plugged in or out (drm_sysfs_connector_hotplug_event): of every awake GPU.
+// The uevents of every awake GPU when a monitor is plugged in or unplugged (drm_sysfs_connector_hotplug_event).
 class SimulatedHotplugs final : public KernelMessages {
  public:
   explicit SimulatedHotplugs(const World& world);
@@ -117,8 +117,8 @@ class SimulatedHotplugs final : public KernelMessages {
  private:
   const World& world_;
   std::mutex mutex_;
-  std::uint64_t sent_;   // of every GPU
-  std::size_t gpu_ = 0;  // the next one
+  std::uint64_t sent_;   // events so far, of each GPU
+  std::size_t gpu_ = 0;  // whose event is next
 };
 
 }  // namespace igpu::simulation

@@ -28,7 +28,7 @@ struct EngineModel {
 
 struct GtModel {
   unsigned rpn, rp1, rp0;  // MHz: lowest, efficient, highest
-  bool media = false;      // has a separate media GT
+  bool media = false;      // this is the media GT
 };
 
 struct GpuModel {
@@ -96,7 +96,7 @@ struct GpuScript {
   int numa_node = -1;
   bool suspended = false;
 
-  unsigned total_functions = 0;  // that could be enabled; 0: the GPU has no SR-IOV
+  unsigned total_functions = 0;  // virtual functions that can be enabled; 0: no SR-IOV
   std::vector<FunctionScript> functions;
 
   std::vector<EngineScript> engines;
@@ -108,7 +108,7 @@ struct GpuScript {
   Course temperature;         // millidegrees
 
   std::string pci_path() const;  // below /sys
-  // Of a virtual function, beside the GPU.
+  // Address and path of a virtual function; it is a sibling of the GPU's own function.
   std::string address_of(const FunctionScript& function) const;
   std::string path_of(const FunctionScript& function) const;
   // IOMMU group, by which VFIO names its file.
@@ -153,7 +153,7 @@ struct ProcessScript {
   std::string comm;
   std::uint32_t uid;
   PlaceScript place;
-  bool restarts_container = false;  // each time it begins, its container is a new one
+  bool restarts_container = false;  // each instance has a new container
   Lifetime life;
   Course cpu;                        // ns per second
   Course read_bytes, written_bytes;  // from and to the disk, per second
@@ -182,7 +182,7 @@ struct HostScript {
   int perf_event_paranoid = 2;
 };
 
-// A hang that happens again and again.
+// A hang that recurs at a fixed interval.
 struct HangScript {
   std::size_t gpu = 0;
   EngineClass engine_class{};
@@ -191,20 +191,20 @@ struct HangScript {
   ScriptTime every{};
 
   ScriptTime time(std::uint64_t index) const { return first + every * static_cast<ScriptTime::rep>(index); }
-  // How many there were until then.
+  // Number of hangs until then.
   std::uint64_t count(ScriptTime until) const {
     return until < first ? 0 : static_cast<std::uint64_t>((until - first) / every) + 1;
   }
 };
 
-// A process that does pictures at a constant rate, but for a stall once a minute.
+// A process that runs video jobs at a constant rate, apart from a stall once a minute.
 struct ChannelScript {
   std::uint32_t pid;
   std::size_t gpu;    // index into MachineScript::gpus
   Course video_jobs;  // per second
 };
 
-// Bound to intel_vpu; of a kernel between 6.16 and 7.1, by its files.
+// An NPU bound to intel_vpu, with the files of Linux 6.16 to 7.1.
 struct NpuScript {
   std::string_view name;  // as in the PCI id list
   std::uint16_t device_id;

@@ -77,7 +77,7 @@ struct Node {
   bool device = false;                  // a character device: it can be listed and stat'ed, but not read
   int error = 0;                        // errno of every attempt to open it (a directory: also of reaching its entries)
   const RuntimePower* wakes = nullptr;  // reading it resumes this GPU
-  Lifetime life;                        // outside of it there is no such entry
+  Lifetime life;                        // the entry exists only during this time
   std::string text;                     // constant content, or the target of a link
   Render render;
   Node* parent = nullptr;
@@ -113,7 +113,7 @@ class Tree {
   Node root_;
 };
 
-// A directory of the tree to which attributes are added, as sysfs has them: a value and the end of the line.
+// A directory of the tree to which sysfs attributes are added: a value and a line feed each.
 class Folder {
  public:
   // wakes: reading its files resumes this GPU; null: none.
@@ -158,7 +158,7 @@ class TreeDirectory final : public Directory {
  private:
   const Tree* tree_;
   const Node* node_;
-  ScriptTime opened_;  // what has ended since then is gone, also if another of its kind has begun
+  ScriptTime opened_;  // an entry that has ended since then is gone, even if a new instance exists
 };
 
 }  // namespace igpu::simulation

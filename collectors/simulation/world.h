@@ -23,7 +23,7 @@ class ScriptClock {
   Nanoseconds shift_;
 };
 
-// How often a read resumed a GPU, if it was suspended.
+// Counts the reads that resume a suspended GPU.
 class RuntimePower {
  public:
   explicit RuntimePower(bool suspended) : suspended_(suspended) {}
@@ -37,7 +37,7 @@ class RuntimePower {
   mutable std::atomic<std::uint64_t> resumes_{0};
 };
 
-// What all parts of a simulated machine are made from. It outlives them.
+// The state that all parts of a simulated machine share. It outlives them.
 struct World {
   World(MachineScript what, const Clock& clock_of_caller)
       : script(std::move(what)), caller(clock_of_caller), clock(caller, script.uptime) {
