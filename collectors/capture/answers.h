@@ -14,7 +14,7 @@
 #include "igpu/reading.h"
 #include "igpu/units.h"
 
-// A capture: for each pass of the collectors what they asked the machine and what it answered.
+// A capture: the collectors' questions to the machine and its answers, for each pass.
 namespace igpu::capture {
 
 enum class AnswerKind {
@@ -42,7 +42,7 @@ struct Answer {
   bool has_content() const { return kind == AnswerKind::content || kind == AnswerKind::cut; }
 };
 
-// By question: a word for what was asked, a blank, and about what: "read sys/class/drm/card0/gt_act_freq_mhz".
+// By question: a word for the operation, a blank and its object: "read sys/class/drm/card0/gt_act_freq_mhz".
 using Answers = std::map<std::string, Answer, std::less<>>;
 
 struct Pass {
@@ -50,7 +50,8 @@ struct Pass {
   Answers answers;
 };
 
-// "read", "open", "list", "link", "resolve", "stat" about a path below "sys", "proc" or "dev".
+// Makes a question. For a path below "sys", "proc" or "dev", word is "read", "open", "list", "link", "resolve" or
+// "stat".
 std::string question(std::string_view word, std::string_view about);
 std::string_view word_of(std::string_view question);
 std::string_view about_of(std::string_view question);
@@ -65,7 +66,7 @@ template <class T>
 Answer negative(const Reading<T>& reading) {
   return reading.is_absent() ? absent_answer(reading.absent()) : failure_answer(reading.failure());
 }
-// For an answer that is absent or a failure; one of another kind than the question has is a failure, too.
+// For an answer that is absent or a failure. An answer of the wrong kind for its question becomes a failure (EPROTO).
 template <class T>
 Reading<T> negative(const Answer& answer) {
   if (answer.kind == AnswerKind::absent) return Absent{answer.reason, answer.error};

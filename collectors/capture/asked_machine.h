@@ -15,19 +15,19 @@ namespace igpu::capture {
 class AnswerSource {
  public:
   virtual ~AnswerSource() = default;
-  // Nothing: it was not asked.
+  // nullopt: the question was not asked.
   virtual std::optional<Answer> find(const std::string& key) = 0;
-  // machine: asks the machine that is recorded; never called on replay.
+  // machine: gets the answer from the recorded machine; never called on replay.
   virtual Answer ask(const std::string& key, const std::function<Answer()>& machine) = 0;
-  // What the machine that is recorded answered; returns what counts as its answer in this pass. Never called on replay.
+  // Records an answer of the machine and returns the answer that counts in this pass. Never called on replay.
   virtual Answer keep(const std::string& key, Answer answer) = 0;
   virtual Nanoseconds now() = 0;
 };
 
-// A machine that is made of questions and answers: recorded while it hands every question on to another machine, or
-// replayed without one. What is asked twice in one pass is answered alike, in both cases. The host's file system, the
-// pages of the Level Zero tracker and the kernel's messages are not asked for: the first two are not available, and
-// there are no messages.
+// A machine that answers from an AnswerSource: it records the answers of another machine, or replays them without one.
+// Either way, a question that is repeated within a pass gets the same answer. The host's file system, the pages of the
+// Level Zero tracker and the kernel's messages are not recorded: the first two are not available, and there are no
+// messages.
 class AskedMachine {
  public:
   // recorded: null on replay. Both must outlive it.

@@ -10,14 +10,14 @@
 
 namespace igpu::capture {
 
-// Stand-ins for the names of one machine: the same name always has the same one, and its kind of text stays (a
-// container id stays 64 hexadecimal digits). Numbers stay as they are.
+// Replaces the names of one machine: a name always gets the same stand-in, which has the same form (a container id
+// stays 64 hexadecimal digits). Numbers stay as they are.
 class Masks {
  public:
   std::string process(std::string_view comm);
   std::string user(std::string_view name);  // "root" stays
-  // A path of a control group, or a part of one: a unit, a container's or a pod's id. What every machine has stays:
-  // "system.slice", "kubepods", "docker-", ".scope".
+  // A path of a control group, or a part of one: a unit, a container's or a pod's id. Parts that every machine has are
+  // kept: "system.slice", "kubepods", "docker-", ".scope".
   std::string cgroup(std::string_view path);
 
  private:
@@ -30,8 +30,8 @@ class Masks {
   std::map<std::string, std::size_t, std::less<>> ids_;
 };
 
-// Masks names, and removes what belongs to processes without a GPU client and what no collector uses. Returns what was
-// done, as lines for a person.
+// Masks names, and removes what belongs to processes without a GPU client and what no collector uses. Returns lines
+// that tell the user what was changed.
 std::vector<std::string> clean(std::vector<Pass>& passes, Masks& masks);
 
 }  // namespace igpu::capture

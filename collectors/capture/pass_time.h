@@ -16,13 +16,13 @@ inline constexpr Nanoseconds kFirstPass = std::chrono::hours(1);
 // The question for BootClock::boot_now() when a pass began.
 inline constexpr std::string_view kBootTime = "clock boot";
 
-// The question for PageSize::page_size(). Asked where it is not the usual one.
+// The question for PageSize::page_size(). Recorded only if it is not the usual one.
 inline constexpr std::string_view kPageSize = "privilege page-size";
 
-// For a scan of all processes on a slow machine: nobody can read later what a capture lacks.
+// Long enough for a scan of all processes on a slow machine, because a capture cannot be completed later.
 inline constexpr Nanoseconds kClientScanLimit = std::chrono::seconds(30);
 
-// The kernel's messages are not read: they may hold names of any kind. A capture says whether they could be.
+// The kernel's messages are not read: they may hold names of any kind. A capture records whether they could be opened.
 inline constexpr std::string_view kUevents = "open uevents", kKernelLog = "open dev/kmsg";
 
 // A capture leaves these out, because they have names of processes: debugfs, only a hint for the walk over /proc, and
@@ -36,13 +36,14 @@ inline bool is_left_out(std::string_view about) {
 inline constexpr std::string_view kProcessFacts = "process.facts";
 inline constexpr std::string_view kProcessRunning = "process.running", kProcessCommitted = "process.committed";
 
-// What a process uses of an adapter. A capture leaves out that it uses nothing, unless it uses something else.
+// Questions about a process's use of an adapter. A capture leaves out an answer of 0, unless another answer shows that
+// the process uses an adapter.
 inline bool is_use(std::string_view word) { return word == kProcessRunning || word == kProcessCommitted; }
 inline bool is_none(const Answer& answer) {
   return answer.kind == AnswerKind::numbers && !answer.numbers.empty() && answer.numbers.front() == 0;
 }
 
-// Whether the clock shows when an answer was given. Not of what a capture leaves out.
+// Whether the clock advances to the time of this answer. It does not for answers that a capture leaves out.
 inline bool advances_time(std::string_view question, const Answer& answer) {
   if (is_use(word_of(question)) && is_none(answer)) return false;
   if (is_left_out(about_of(question)) || question == kBootTime || question == kPageSize) return false;

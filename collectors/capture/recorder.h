@@ -14,9 +14,9 @@
 
 namespace igpu::capture {
 
-// Keeps what a machine answers, pass by pass. Within one pass the same question has one answer. Its clock shows when
-// the last answer was given that is kept in a capture whatever processes there are: replay knows these times and no
-// others. Any thread.
+// Keeps what a machine answers, pass by pass. Within one pass the same question has one answer. Its clock shows the
+// time of the last answer that a capture keeps whatever processes exist, because replay has only these times. Any
+// thread.
 class Recorder final : public AnswerSource {
  public:
   explicit Recorder(const Clock& clock);
@@ -25,10 +25,10 @@ class Recorder final : public AnswerSource {
   std::vector<Pass> take_passes();
   std::size_t bytes() const { return bytes_; }  // of all answers so far, roughly
 
-  // In this pass.
+  // Searches the current pass only.
   std::optional<Answer> find(const std::string& key) override;
   Answer ask(const std::string& key, const std::function<Answer()>& machine) override;
-  // The first one counts, unless it had been cut off or did not fit.
+  // The first answer to a question counts, unless it was cut off or did not fit.
   Answer keep(const std::string& key, Answer answer) override;
   Nanoseconds now() override;
 
