@@ -5,7 +5,7 @@
 
 namespace igpu {
 
-// Users of a device whose changes can be waited for. Any thread, beside the one that calls DeviceUsers.
+// Users of a device whose changes can be waited for. Any thread, also while another one calls DeviceUsers.
 class ChangeSignal {
  public:
   virtual ~ChangeSignal() = default;

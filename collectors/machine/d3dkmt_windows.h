@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// The part of d3dkmthk.h (Windows Driver Kit, x64) that the exporter asks, and that the tests' own gdi32 answers.
-// Written out here: mingw-w64 has only some of it.
+// The part of d3dkmthk.h (Windows Driver Kit, x64) that the exporter calls, and that the tests' own gdi32 implements.
+// Copied here, because mingw-w64 has only a part of it.
 namespace igpu::d3dkmt {
 
 static_assert(sizeof(void*) == 8, "the layouts are those of x64");
@@ -25,7 +25,7 @@ static_assert(sizeof(AdapterInfo) == 20);
 
 struct EnumAdapters2 {
   std::uint32_t count;    // in: of the array; out: of the adapters
-  AdapterInfo* adapters;  // null: only the count is asked
+  AdapterInfo* adapters;  // null: only the count is returned
 };
 static_assert(sizeof(EnumAdapters2) == 16);
 

@@ -8,7 +8,7 @@
 
 #include "igpu/reading.h"
 
-// Engine time as Windows' performance counters have it: \GPU Engine(*)\Running Time, an instance for each engine that a
+// Engine time from Windows' performance counters: \GPU Engine(*)\Running Time, an instance for each engine that a
 // process uses (pdh.h of the Windows SDK). An instance ends with its process. The numbers are unchecked;
 // source/process_engine_times.h makes values of them.
 //
@@ -27,7 +27,7 @@ class EngineCounters {
   virtual Reading<std::vector<EngineCounter>> read() = 0;
 };
 
-// Of Windows only. library: that has the functions.
+// Windows only. library: the DLL that has the functions.
 std::unique_ptr<EngineCounters> system_engine_counters(const std::string& library);
 
 }  // namespace igpu

@@ -16,10 +16,11 @@
 // opened, and what the tree lacks does not exist (no fallback to the real machine).
 //
 // How errno becomes an outcome, here and nowhere else:
-//   ENOENT ENODEV ENXIO ENOTDIR ENODATA EOPNOTSUPP EINVAL(readlink) ESRCH -> Absent{kernel, errno}; sources that know
-//                                                 better say hardware
-//   EACCES EPERM                               -> Absent{permission, errno}
-//   everything else (EIO, ETIMEDOUT, ...)      -> Failure
+//   ENOENT ENODEV ENXIO ENOTDIR ENODATA EOPNOTSUPP ESRCH EINVAL(readlink)
+//                              -> Absent{kernel, errno}; a source may know it to be hardware
+//   EACCES EPERM               -> Absent{permission, errno}
+//   all others (EIO, ETIMEDOUT, ...)
+//                              -> Failure
 namespace igpu {
 
 // A file that is kept open and read again and again (sysfs attribute, procfs file): one pread from 0 a read.

@@ -20,7 +20,7 @@ class EngineCounters;  // machine/engine_counters.h
 class Sysman;          // machine/sysman.h
 
 struct AdapterFacts {
-  std::uint64_t luid = 0;  // another one after each start of the driver
+  std::uint64_t luid = 0;  // changes whenever the driver starts
   std::uint32_t vendor = 0, device = 0, revision = 0;
   std::uint32_t bus = 0, slot = 0, function = 0;  // of its PCI address
   std::string name;                               // UTF-8; "" if it has none
@@ -38,7 +38,7 @@ struct AdapterNode {
 
 struct AdapterSegment {
   std::uint64_t limit = 0, resident = 0;  // bytes
-  bool aperture = false;                  // main memory, which the GPU sees through a window
+  bool aperture = false;                  // main memory that the GPU accesses through a window
 };
 
 struct AdapterMemory {
@@ -46,13 +46,13 @@ struct AdapterMemory {
 };
 
 struct NodeClock {
-  std::uint64_t hertz = 0, max_hertz = 0;  // 0: not told
+  std::uint64_t hertz = 0, max_hertz = 0;  // 0: not reported
 };
 
 struct AdapterSensors {
-  std::uint32_t fan_rpm = 0;       // 0: not told
-  std::uint32_t power = 0;         // tenths of a percent of the limit; 0: not told
-  std::uint32_t deci_celsius = 0;  // 0: not told
+  std::uint32_t fan_rpm = 0;       // 0: not reported
+  std::uint32_t power = 0;         // tenths of a percent of the limit; 0: not reported
+  std::uint32_t deci_celsius = 0;  // 0: not reported
 };
 
 struct AdapterProcess {
@@ -81,7 +81,7 @@ class GpuAdapter {
   virtual Reading<AdapterMemory> memory() = 0;
   virtual Reading<NodeClock> clock(std::uint32_t node) = 0;  // WDDM 2.4
   virtual Reading<AdapterSensors> sensors() = 0;             // WDDM 2.4
-  // Of one process, which has a handle.
+  // For one process, whose handle must not be null.
   virtual Reading<std::int64_t> running(const AdapterProcess& process, std::uint32_t node) = 0;        // 100 ns
   virtual Reading<std::uint64_t> committed(const AdapterProcess& process, std::uint32_t segment) = 0;  // bytes
 };
@@ -89,17 +89,17 @@ class GpuAdapter {
 class GpuAdapters {
  public:
   virtual ~GpuAdapters() = default;
-  // Those of all vendors, software included, in Windows' order. Absent: this Windows has not the functions.
+  // All adapters, of every vendor and in software, in Windows' order. Absent: this Windows lacks the functions.
   virtual Reading<std::vector<AdapterFacts>> list() = 0;
-  // One of the last list; null: it has gone.
+  // An adapter of the last list(); null if it has gone.
   virtual std::shared_ptr<GpuAdapter> open(std::uint64_t luid) = 0;
   virtual Reading<AdapterProcesses> processes() = 0;
-  // What is asked where these do not answer. Null: there is no such interface.
+  // Sources of values that adapters do not report. Null: there is no such interface.
   virtual EngineCounters* engine_counters() { return nullptr; }
   virtual Sysman* sysman() { return nullptr; }
 };
 
-// The libraries that have the functions; tests have some of their own.
+// The DLLs that have the functions; tests use their own.
 struct GpuLibraries {
   std::string adapters = "gdi32.dll", engine_counters = "pdh.dll", sysman = "ze_loader.dll";
 };

@@ -20,9 +20,9 @@ class IntervalTimer {
  public:
   explicit IntervalTimer(Nanoseconds interval);
   int descriptor() const { return fd_.get(); }  // readable once it has expired
-  // How often it has expired since the last call; 0: not since then. Does not wait.
+  // The number of expirations since the last call. Does not wait.
   std::uint64_t expirations();
-  // Until it has expired; false: stopped first.
+  // Waits until it has expired; false: stopped first.
   bool wait(const std::stop_token& stop) const;
 
  private:
@@ -31,12 +31,12 @@ class IntervalTimer {
 
 #endif
 
-// The same for a thread that does nothing but wait for it: one system call for each expiration. Throws
+// A timer for a thread that only waits for it: one system call for each expiration. Throws
 // std::system_error.
 class TickTimer {
  public:
   explicit TickTimer(Nanoseconds interval);
-  // Waits until it has expired. How often it has since the last call; 0: stopped.
+  // Waits until it has expired. Returns the number of expirations since the last call; 0: stopped.
   std::uint64_t wait();
   void stop();  // any thread
 

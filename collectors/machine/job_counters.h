@@ -26,7 +26,7 @@ class JobCounters {
   // call.
   virtual std::span<const std::uint64_t, JOB_SLOTS> slots() const = 0;
 
-  // The same by process, as many groups as there are. The kernel writes them, and takes the groups that the reader
+  // The counters by process: every group of the table. The kernel writes them, and takes the groups that the reader
   // frees: job_slots.h.
   virtual std::span<std::uint64_t> process_slots() const { return {}; }
   // Whether jobs of all classes are counted by process, with their times: for workloads, which then free the groups.
@@ -42,7 +42,7 @@ class JobCounters {
 // tracepoints; ENODATA: no BTF), disabled (ENOSYS: this program was built without BPF).
 Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver, bool all_classes);
 
-// Those of a machine, opened on demand.
+// The counters of a machine, opened on demand.
 class JobCounterSource {
  public:
   virtual ~JobCounterSource() = default;

@@ -34,7 +34,7 @@ class KernelMessages {
 // One of a machine's queues.
 struct KernelChannel {
   KernelMessages* messages = nullptr;
-  Absent why{Reason::hardware, 0};  // without messages
+  Absent why{Reason::hardware, 0};  // why there are no messages
 };
 
 // Whether this is the kernel's own sysfs, so that its uevents are about the devices in it.

@@ -10,8 +10,8 @@
 
 namespace igpu {
 
-// A DLL whose functions are looked up when the program runs: a Windows without it, or without one of them, lacks what
-// they tell and is otherwise as before.
+// A DLL whose functions are looked up at run time. On a Windows that lacks the DLL or a function, only the values
+// behind it are missing.
 class WindowsLibrary {
  public:
   // Only Windows' own folder is searched, unless the name is a path.
@@ -24,7 +24,7 @@ class WindowsLibrary {
   WindowsLibrary(const WindowsLibrary&) = delete;
   WindowsLibrary& operator=(const WindowsLibrary&) = delete;
 
-  // False, and null, where there is none.
+  // Returns false and sets `function` to null if the DLL has no such function.
   template <class F>
   bool look_up(F& function, const char* name) const {
     const FARPROC found = module_ ? ::GetProcAddress(module_, name) : nullptr;

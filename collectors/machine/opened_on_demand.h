@@ -24,8 +24,8 @@ class OpenedOnDemand {
     if (!outcome_ || (not_loaded && !given_up_ && now - tried_ >= kTryAgain)) {
       tried_ = now;
       Reading<std::unique_ptr<T>> outcome = open();
-      // What the sandbox denies later is no reason to forget that the driver was not loaded at the start. It stays
-      // denied, and an attempt reads all types of the kernel.
+      // If the sandbox denies a later attempt, the first outcome stays: the driver was not loaded. There is no further
+      // attempt, because each would be denied, too, after reading all types of the kernel.
       if (outcome_ && outcome.is_absent() && outcome.absent().reason == Reason::permission)
         given_up_ = true;
       else if (!outcome_ || outcome)

@@ -29,7 +29,7 @@ class PageFile {
   virtual Reading<std::optional<std::int32_t>> holder() = 0;
 };
 
-// Of a file that was not opened.
+// What is known of a file without opening it.
 struct PageFacts {
   std::uint32_t owner = 0;  // uid
   std::uint64_t size = 0;

@@ -9,7 +9,7 @@ namespace igpu {
 
 inline constexpr std::uint64_t kUsualPageSize = 4096;
 
-// What knows of the machine how many bytes a page has: the unit of resident memory in /proc/<pid>/stat
+// The machine's page size in bytes: the unit of resident memory in /proc/<pid>/stat
 // (fs/proc/array.c, do_task_stat). x86 has 4096, kernels for arm64 also 16384 and 65536.
 class PageSize {
  public:

@@ -13,7 +13,7 @@ namespace igpu {
 
 enum class PdhStatus : std::uint32_t {
   success = 0,
-  system_access_denied = 5,  // statuses of Windows itself may come, too
+  system_access_denied = 5,  // ERROR_ACCESS_DENIED: PDH also returns Windows' own statuses
   no_instance = 0x800007d1,
   more_data = 0x800007d2,
   no_data = 0x800007d5,

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The part of pdh.h (Windows SDK, x64) that the exporter asks, and that the tests' own pdh answers.
+// The part of pdh.h (Windows SDK, x64) that the exporter calls, and that the tests' own pdh implements.
 namespace igpu::pdh {
 
 static_assert(sizeof(void*) == 8, "the layouts are those of x64");

@@ -7,7 +7,7 @@
 #include "igpu/unique_fd.h"
 #include "machine/perf_events.h"
 
-// What opening events here and in another process share.
+// Shared by the openers of events in this process and in another one.
 namespace igpu {
 
 class LinuxPerfEvent : public PerfEvent {

@@ -15,21 +15,21 @@
 
 namespace igpu {
 
-// The starts of files for which their driver may let a reader wait, as long as it likes and without a way to ask first:
-// a thread of its own reads them, one after the other, with the rights of the one that makes it.
+// Reads the starts of files whose driver may block a reader for any time, which cannot be known beforehand. They are
+// read one after the other on a thread, which inherits the rights of the thread that constructs the object.
 class SlowReads {
  public:
-  // What a reader waits, so that files that are ready are in the same scrape.
+  // How long a scrape waits, so that files that are read quickly are part of it.
   static constexpr Nanoseconds kLongestWait = std::chrono::milliseconds(500);
 
-  // size: bytes of each file. from must outlive it. Throws std::system_error if there is no thread to be had.
+  // size: bytes of each file. from must outlive it. Throws std::system_error if no thread can be started.
   SlowReads(const Directory& from, std::vector<std::string> paths, std::size_t size);
   // Waits until the driver has answered: the kernel does not let a process end earlier either.
   ~SlowReads();
   SlowReads(const SlowReads&) = delete;
   SlowReads& operator=(const SlowReads&) = delete;
 
-  // In the order of the paths; once. nullopt: not all of them were read within this time.
+  // The results in the order of the paths, once. nullopt: not all files were read within this time.
   std::optional<std::vector<Reading<std::string>>> take(Nanoseconds longest_wait);
 
  private:

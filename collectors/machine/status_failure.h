@@ -12,7 +12,7 @@
 
 namespace igpu {
 
-// Of a call that returned a status with no outcome of its own; call: "D3DKMTQueryStatistics(node)".
+// The failure of a call whose status has no outcome of its own; call: "D3DKMTQueryStatistics(node)".
 inline Failure status_failure(std::uint32_t status, std::string_view call) {
   std::array<char, 8> digits{};
   char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), status, 16).ptr;

@@ -9,16 +9,16 @@
 
 #include "igpu/reading.h"
 
-// Sysman, the part of Level Zero that tells a GPU's sensors (Level Zero specification 1.5, "Sysman"): the driver's own
-// library, which runs in this process. The numbers are the driver's, unchecked and in its units; source/sysman_gpu.h
-// makes values of them. Frequencies are not asked: drivers give the clock of GDDR6 in transfers per second, eight times
-// too large (github.com/oneapi-src/level-zero/issues/440).
+// Sysman, the part of Level Zero that reports a GPU's sensors (Level Zero specification 1.5, "Sysman"): the driver's
+// own library, which runs in this process. The numbers are the driver's, unchecked and in its units;
+// source/sysman_gpu.h makes values of them. Frequencies are not read: drivers give the clock of GDDR6 in transfers per
+// second, eight times too large (github.com/oneapi-src/level-zero/issues/440).
 //
 // How ze_result_t becomes an outcome: machine/ze_result.h.
 namespace igpu {
 
 struct SysmanEnergy {
-  std::uint32_t domain = 0;  // zes_power_domain_t; 0: not told
+  std::uint32_t domain = 0;  // zes_power_domain_t; 0: not reported
   Reading<std::uint64_t> microjoules = Absent{};
 };
 struct SysmanTemperature {
@@ -46,7 +46,7 @@ class Sysman {
   virtual Reading<std::shared_ptr<SysmanDevice>> device(std::string_view pci_address) = 0;
 };
 
-// Of Windows only: Linux' kernel tells the same itself. library: that has the functions.
+// Windows only: on Linux the kernel reports these sensors. library: the DLL that has the functions.
 std::unique_ptr<Sysman> system_sysman(const std::string& library);
 
 }  // namespace igpu

@@ -55,7 +55,7 @@ struct TraceRecord {
 
 struct TraceRingCounts {
   std::uint64_t records = 0;
-  std::uint64_t lost = 0;     // as the ring's own records say; a session knows better
+  std::uint64_t lost = 0;     // as the ring's own records say; see TraceSession::lost_records()
   std::uint64_t damaged = 0;  // rings whose rest could not be read
 };
 
@@ -73,7 +73,7 @@ struct TraceRequest {
   std::size_t ring_bytes = std::size_t{4} << 20;  // per CPU; halved as often as the kernel refuses the memory
 };
 
-// Closing it lets the modules go.
+// Until it is closed, the modules that own the events cannot be unloaded.
 class TraceSession {
  public:
   virtual ~TraceSession() = default;

@@ -39,7 +39,7 @@ Reading<T> outcome_of_ze_result(ZeResult result, std::string_view call) {
     case ZeResult::low_power_state:
       return Absent{Reason::suspended};
     case ZeResult::insufficient_permissions:
-      return Absent{Reason::permission, EROFS};  // tells it from what Windows itself denies
+      return Absent{Reason::permission, EROFS};  // distinguishes it from a denial by Windows itself
     default:
       return status_failure(static_cast<std::uint32_t>(result), call);
   }

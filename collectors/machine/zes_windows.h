@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// The part of Level Zero's Sysman (specification 1.5, x64) that the exporter asks, and that the tests' own ze_loader
-// answers.
+// The part of Level Zero's Sysman (specification 1.5, x64) that the exporter calls, and that the tests' own ze_loader
+// implements.
 namespace igpu::zes {
 
 static_assert(sizeof(void*) == 8, "the layouts are those of x64");

@@ -27,8 +27,8 @@ struct DestroyLink {
 };
 using Link = std::unique_ptr<bpf_link, DestroyLink>;
 
-// What cmake/bpf.cmake embedded, in the static file compressed. size: of the object itself. errno says why there is
-// none.
+// Opens an object that cmake/bpf.cmake embedded; in the static program it is compressed. size: of the uncompressed
+// object. Null: see errno.
 inline Object open_object(std::span<const unsigned char> bytes, std::size_t size, const bpf_object_open_opts& options) {
 #ifdef IGPU_STATIC
   std::vector<unsigned char> unpacked(size);
@@ -51,13 +51,13 @@ inline bpf_map* map(const Object& object, const char* name) {
 
 inline int descriptor_of(const Object& object, const char* map_name) { return ::bpf_map__fd(map(object, map_name)); }
 
-// What errno says.
+// The present errno as an Absent.
 inline Absent why_not() {
   const bool denied = errno == EPERM || errno == EACCES;
   return {denied ? Reason::permission : Reason::kernel, errno};
 }
 
-// Libbpf writes to stderr what errno says as well.
+// Stops libbpf from writing to stderr; errno has the reason of a failure.
 inline void silence_libbpf() {
   ::libbpf_set_print([](libbpf_print_level, const char*, va_list) { return 0; });
 }

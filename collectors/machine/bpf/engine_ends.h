@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0-only */
 /*
- * When the last job of each engine ended: a hash table of sets. Included by C++ and BPF. An engine of which more than
- * the set has room for are busy at once has no last end.
+ * When the last job of each engine ended: a hash table of sets. Included by C++ and BPF. If more engines of one set are
+ * busy at once than the set has room for, the last ends of some are forgotten.
  */
 #ifndef IGPU_ENGINE_ENDS_H
 #define IGPU_ENGINE_ENDS_H
@@ -12,7 +12,7 @@
 enum { ENGINE_SETS = 1024, ENGINE_WAYS = 4 };
 
 struct engine_end {
-  __u64 engine; /* 0: nobody's */
+  __u64 engine; /* 0: the place is free */
   __u64 end;    /* CLOCK_MONOTONIC, ns */
 };
 

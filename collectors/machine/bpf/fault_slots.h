@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0-only */
 /*
  * The memory that the BPF programs write when a queue of xe fails, and the exporter reads: a head, then a ring of
- * places. Included by C, C++ and BPF. Besides, where the programs find what they read: byte offsets from the running
+ * places. Included by C, C++ and BPF. fault_layout has the byte offsets of what the programs read, from the running
  * kernel's BTF.
  */
 #ifndef IGPU_FAULT_SLOTS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0-only */
-/* Where the programs find what they read in the running kernel's structures: byte offsets from its BTF. */
+/* Byte offsets of what the programs read in the running kernel's structures, from its BTF. */
 #ifndef IGPU_JOB_LAYOUT_H
 #define IGPU_JOB_LAYOUT_H
 
-/* Stands for that variable until the loader puts its number there. */
+/* Stands for the kernel's variable with the preemption count, until the loader puts the number of its type there. */
 #define JOB_PREEMPT_VARIABLE 0x70726565
 
 struct job_layout { /* NOLINT(readability-identifier-naming): shared with C */

@@ -4,7 +4,7 @@
  * Group 0 is about all of them; every other group belongs to a device, a class of engines and a source of jobs.
  *
  * Jobs are also counted by process, in 1,024 more groups: group 0 is about those, every other one belongs to a device,
- * a class, a source and the process that submitted the jobs. Unless somebody wants all classes, there are groups of the
+ * a class, a source and the process that submitted the jobs. Without job_layout::all_classes there are groups of the
  * video class only, and they have no times. The exporter frees the groups of processes that have ended; it is the only
  * one that adds to the list of free groups, and the programs are the only ones that take from it.
  */

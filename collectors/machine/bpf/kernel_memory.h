@@ -3,7 +3,7 @@
 #ifndef IGPU_KERNEL_MEMORY_H
 #define IGPU_KERNEL_MEMORY_H
 
-/* Of a raw tracepoint: what its TP_PROTO names. */
+/* The arguments of a raw tracepoint, in the order of its TP_PROTO. */
 struct arguments {
   __u64 at[4];
 };

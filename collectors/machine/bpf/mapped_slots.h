@@ -9,7 +9,7 @@
 
 namespace igpu::bpf {
 
-// The values of a map of arrays of counters.
+// The counters in a BPF array map, mapped into memory.
 class MappedSlots {
  public:
   MappedSlots() = default;

@@ -11,14 +11,14 @@
 
 namespace igpu {
 
-// Layout of the running kernel's structures, from its type information below /sys/kernel/btf. Everybody may read that,
+// Layout of the running kernel's structures, from its type information below /sys/kernel/btf. Every user may read that,
 // while libbpf's own search for a module's types needs CAP_SYS_ADMIN.
 class StructOffsets {
  public:
   // Types of the kernel and, where it is a module of its own, of that module. errno says why there are none.
   static std::optional<StructOffsets> read(const std::string& folder, const std::string& module);
 
-  // Of a member in bytes; several names: of a member of that member. Nothing if there is no such member.
+  // Offset of a member in bytes; each further name is a member of the one before. nullopt: there is no such member.
   std::optional<std::uint32_t> offset(const char* structure, std::initializer_list<const char*> members) const;
   std::optional<std::uint32_t> enumerator(const char* name) const;
   // The number of the type of a variable of the kernel itself.
