@@ -15,8 +15,8 @@
 namespace igpu {
 
 // Engines of a GPU under Windows: the running time of its nodes, which the graphics kernel has counted since the driver
-// started. Some drivers have nodes whose time stays 0 while processes use them: as long as that is so, all engines have
-// the time of Windows' performance counters instead. Each source has a counter of its own.
+// started. Some drivers have nodes whose time stays 0 while processes use them. In that case the time of all engines
+// comes from Windows' performance counters. Each source has a counter of its own.
 class WddmEngineMeter final : public EngineMeter {
  public:
   explicit WddmEngineMeter(const CollectorContext& context);

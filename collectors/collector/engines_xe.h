@@ -33,7 +33,7 @@ class XeEngineMeter final : public EngineMeter {
   // Time from ticks, and its share of the window.
   struct BusyTime {
     BusyTime(MonotonicCounter& counter, Nanoseconds min_window) : nanoseconds(counter), window(min_window) {}
-    // Of `passed` ticks that took `elapsed` nanoseconds.
+    // Adds `worked` of `passed` ticks, which took `elapsed` nanoseconds.
     void add(std::uint64_t worked, std::uint64_t passed, double elapsed);
     MonotonicCounter& nanoseconds;
     std::uint64_t published_late = 0;  // ticks

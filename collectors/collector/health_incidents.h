@@ -23,11 +23,11 @@ inline constexpr std::size_t kFaultSources = 2;
 // Counts each hang of one GPU once, although the kernel writes up to four lines about it, and several sources report
 // it. Pure. The cost of a line does not grow with the number of lines.
 //
-// Lines of the same hang follow each other within seconds, and none of them comes twice from one source, but those of
-// page faults and of firmware that does not answer: a line that this hang has had already begins another hang, as does
-// a line with the id of another queue. A line without a kind
-// begins none: a reset of an engine also follows the normal end of a queue. It tells the class and the process of a
-// hang that another line reports of the same queue.
+// Lines of the same hang follow each other within seconds, and a source repeats only those of page faults and of
+// firmware that does not answer. So any other line that the hang already has from this source begins another hang, as
+// does a line with the id of another queue. A line without a kind begins no hang. The reset of an engine has none,
+// because it also follows the normal end of a queue; it only adds its class and its process to a hang of the same
+// queue.
 //
 // The sources have different clocks, which drift apart by seconds in days, so times of different sources are not
 // compared. A line belongs to a hang that only another source has reported if both name the same queue, or if one of

@@ -26,9 +26,9 @@ class NamedHangs {
   }
 
   // Notes a hang of this queue, or that its process is known now. Returns true if the process must be counted; false if
-  // there is none, or the core dump has named it. The driver reuses the ids of queues, so a later hang is the same one
-  // only if its process is the same. At first it may have two processes: the one that opened the node and the one that
-  // created the queue.
+  // it is not known, or if the core dump has named it. The driver reuses the ids of queues, so a later hang is the same
+  // one only if its process is the same. At first it may have two processes: the one that opened the node and the one
+  // that created the queue.
   bool hung(const std::optional<GtQueue>& queue, HangKind kind, const std::optional<FaultProcess>& process) {
     if (queue) {
       Hang& hang = hangs_[*queue];

@@ -29,7 +29,7 @@ class HwmonCollector final : public Collector {
   ScanSchedule scans_;
   Hwmon hwmon_;
   std::optional<WddmGpu> adapter_;   // under Windows, in place of the members above
-  std::optional<SysmanGpu> sysman_;  // there, if it is to be asked
+  std::optional<SysmanGpu> sysman_;  // under Windows, with --collector.sysman
 };
 
 }  // namespace igpu

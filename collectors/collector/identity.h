@@ -10,7 +10,7 @@
 
 namespace igpu {
 
-// What a GPU is, whether it sleeps, whether it hung. Always on, also while the GPU sleeps.
+// What a GPU is, whether it sleeps, and whether it hung. Always on, and runs while the GPU sleeps.
 class IdentityCollector final : public Collector {
  public:
   static const CollectorInfo kInfo;

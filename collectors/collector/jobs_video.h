@@ -10,8 +10,8 @@
 
 namespace igpu {
 
-// Video jobs by process, for the collector `jobs`. The kernel has counted them; the scan of processes that other
-// collectors share has the names, so this adds no system call.
+// Video jobs by process, for the collector `jobs`. The kernel counts the jobs, and the names come from the scan of
+// processes that all collectors share, so this adds no system call.
 class VideoJobs final : public MachineCollector {
  public:
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);

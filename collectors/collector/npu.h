@@ -24,7 +24,7 @@ class NpuCollector final : public MachineCollector {
  public:
   static const CollectorInfo kInfo;
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
-  // most_processes: the most processes of an NPU with series of their own; nullopt: no series by process.
+  // most_processes: the limit of processes of an NPU with series of their own; nullopt: no series by process.
   NpuCollector(Machine& machine, Nanoseconds min_window, std::optional<std::size_t> most_processes);
 
   void collect(MachinePass& pass, SampleSink& out) override;

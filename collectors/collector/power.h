@@ -52,7 +52,7 @@ class PowerCollector final : public Collector {
       {Driver::wddm, {}, "the graphics driver's Sysman has no energy counter of this GPU", ""},
   }};
   static const CollectorInfo kInfo;
-  static std::unique_ptr<Collector> create(const CollectorContext& context);  // its like of Windows, there
+  static std::unique_ptr<Collector> create(const CollectorContext& context);  // under Windows: WddmPower
   explicit PowerCollector(const CollectorContext& context);
   void collect(ScrapePass& pass, SampleSink& out) override;
   Nanoseconds read_within() const override;

@@ -11,7 +11,7 @@
 
 namespace igpu {
 
-// The same metrics under Windows: the energy counters of Sysman. One that has never counted is left out.
+// PowerCollector's metrics under Windows, from Sysman's energy counters. A counter that has never counted is left out.
 class WddmPower final : public Collector {
  public:
   explicit WddmPower(const CollectorContext& context);

@@ -62,7 +62,7 @@ class WorkloadsCollector final : public MachineCollector {
   void collect(MachinePass& pass, SampleSink& out) override;
 
  private:
-  // Which values this scrape has read; all others are from an earlier scan.
+  // The values that this scrape has read; all others are from an earlier scan.
   struct Now {
     std::span<const std::string> asleep;
     bool clients = false;

@@ -7,14 +7,14 @@
 
 namespace igpu {
 
-// Sysman runs the graphics driver's library in this process, and nobody knows whether it wakes a sleeping GPU.
+// Sysman runs the graphics driver's library in this process, and may wake a sleeping GPU.
 inline constexpr SwitchOption kSysman{
     {.flag = "collector.sysman",
      .default_value = "disabled",
      .help = "Windows: ask Level Zero's Sysman (ze_loader.dll of the graphics driver) for energy, memory traffic, and "
              "temperatures and fans that Windows does not report. The driver's code then runs in this process."}};
 
-// Of features that only Sysman has: cause and hint of their KernelAbsence.
+// Causes and hints in the KernelAbsence of features that only Sysman has.
 
 inline constexpr std::string_view kSysmanIsNotAsked =
     "Windows does not report it; the graphics driver's Sysman may, and is not asked";
