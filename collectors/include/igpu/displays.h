@@ -16,7 +16,8 @@ struct DisplayDevice {
   std::uint16_t vendor = 0, device_id = 0;
 };
 
-// Those of the machine that the options name, by card. What cannot be read is left out. Throws OptionError.
+// The devices of the machine that the options name, by card. A device that cannot be read is left out. Throws
+// OptionError.
 std::vector<DisplayDevice> display_devices(const MonitorOptions& options);
 
 }  // namespace igpu

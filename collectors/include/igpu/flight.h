@@ -37,8 +37,8 @@ struct FlightEvent {
   std::string device;  // PCI address; "": the whole machine
   std::string detail;  // "vcs0", "job_timeout", "SIGUSR1"
   Nanoseconds time{};  // CLOCK_MONOTONIC; 0: when the recorder learns of it
-  // The kernel's line about it, as it was noted, at the same time: the flight has it whatever flood it came in. "":
-  // none
+  // The kernel's line about it, as passed to Flights::note(), with the same time. The flight contains it even if note()
+  // left it out. "": none
   std::string line = {};
 };
 
@@ -95,8 +95,8 @@ class Flights {
  public:
   static constexpr std::size_t kMost = 10;
 
-  // Asks for a flight. While one is being recorded this is counted in it. Nothing is lost: of a cause and a GPU there
-  // is one request, which counts the others; without room for another GPU the last one counts them.
+  // Requests a flight. While one is being recorded, the request is counted in it. No request is lost: there is one for
+  // each cause and GPU, which counts its repetitions; without room for another, the last one counts it.
   void request(FlightEvent event) {
     const std::lock_guard lock(mutex_);
     const auto same = std::find_if(requests_.begin(), requests_.end(), [&event](const FlightRequest& known) {
@@ -111,8 +111,8 @@ class Flights {
     }
     waiting_ = true;
   }
-  // A line that belongs into the flights of its time. Of a flood the first and the last lines are kept, and those
-  // between them are counted.
+  // Adds a line to the flights of its time. Of too many lines the first and the last are kept, and those between them
+  // are counted.
   void note(Flight::Fault fault) {
     const std::lock_guard lock(mutex_);
     const Nanoseconds oldest = fault.time - kKeepFaults;
@@ -124,7 +124,7 @@ class Flights {
     ++left_out_[second_of(middle->time)];
     faults_.erase(middle);
   }
-  // Those of this time, and how many more there were in its seconds.
+  // The lines of this time, and the number of lines that were left out in its seconds.
   std::pair<std::vector<Flight::Fault>, std::uint64_t> faults_between(Nanoseconds from, Nanoseconds to) const {
     const std::lock_guard lock(mutex_);
     std::vector<Flight::Fault> found;
@@ -144,8 +144,8 @@ class Flights {
     return std::exchange(requests_, {});
   }
 
-  // Gives the flight its number. Of too many one goes: the oldest that was only asked for, or else the oldest. The new
-  // one stays, so requests take the place of one fault at most.
+  // Gives the flight its number and keeps it. If there are too many, the oldest requested flight is dropped, or else
+  // the oldest. The new one is never dropped, so requests displace at most one fault.
   void add(Flight flight) {
     const std::lock_guard lock(mutex_);
     flight.number = ++last_number_;

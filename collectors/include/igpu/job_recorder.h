@@ -55,7 +55,7 @@ class JobSink {
   virtual void add(const FenceWait& wait) = 0;
   virtual void add(const IoctlCall& call) = 0;
   virtual void add(const CpuSwitch& cpu_switch) = 0;
-  // Before its jobs. A process that ended before it was read is not reported.
+  // Called before the jobs of the process. A process that ended before it was read is not reported.
   virtual void add(const JobProcess& process) = 0;
 };
 

@@ -50,7 +50,7 @@ struct LevelZeroProcess {
   std::vector<LevelZeroSite> live;      // most bytes first, then most resources
 };
 
-// A whole page. Pure; nullopt for anything that no tracker writes.
+// Describes a whole page. Pure; nullopt for anything that no tracker writes.
 std::optional<LevelZeroProcess> describe_level_zero_page(std::span<const std::byte> file);
 
 struct LevelZeroFolder {

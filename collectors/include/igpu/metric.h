@@ -20,8 +20,7 @@
 //
 //   inline constexpr std::array kBounds{0.001, 0.01, 0.1};
 //   inline constexpr HistogramMetric<Seconds, 1, 3> kWait{"intel_gpu_job_queue_seconds", "Time in the queue.",
-//   {"device"},
-//                                                         kBounds};
+//                                                         {"device"}, kBounds};
 //
 // A name without its unit's suffix, a counter without _total and an info without _info do not compile. A gauge that is
 // an extreme of a window has _max or _min after its unit.
@@ -74,7 +73,7 @@ struct Metric : MetricDescriptor {
     std::copy(std::begin(labels), std::end(labels), label_names.begin());
     check();
   }
-  // Without labels.
+  // A metric without labels.
   consteval Metric(std::string_view metric_name, Kind metric_kind, std::string_view metric_help) requires(N == 0)
       : MetricDescriptor{metric_name, metric_kind, metric_help, Q::kSuffix, {}, 0} {
     check();

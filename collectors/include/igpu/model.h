@@ -14,9 +14,9 @@
 #include "igpu/page.h"
 #include "igpu/snapshot.h"
 
-// The GPUs of a machine, made from a page of samples: of this process, or of another exporter. It is the Snapshot that
-// Gpu::read() returns, with what a page has beyond it. Whatever shows a GPU reads this and names no metric;
-// model/fields.cpp has the one table of fields.
+// The GPUs of a machine, made from a page of samples: of this process, or of another exporter. A GpuModel is the
+// Snapshot that OpenGpu::read() returns, plus what only a page has. Every view of a GPU reads this model and names no
+// metric; model/fields.cpp has the one table of fields.
 namespace igpu {
 
 struct GpuModel;
@@ -114,7 +114,7 @@ MemoryUse memory_of(const GpuModel& gpu);
 // Where a process runs: its container (12 digits), systemd unit or cgroup; "" if none is known.
 std::string place_of(const Process& process);
 
-// Why nothing can run on the GPU until somebody helps it, in words; empty unless that is known.
+// Why nothing can run on the GPU until an operator intervenes, in words; empty unless that is known.
 std::string_view out_of_service(const GpuModel& gpu);
 
 // What is or just was wrong with the GPU: "wedged", for a minute "job timeout, 12 s ago", "GPU hang recorded"; empty if

@@ -37,7 +37,7 @@ class OptionDescriptor {
   bool repeatable_;
 };
 
-// A Monitor cannot be made with this option. The caller knows where the value came from: it should name that place
+// A Monitor cannot be made with this option. The caller knows where the value came from, and should name that place
 // instead of the flag. what() names the flag.
 class OptionError : public std::invalid_argument {
  public:

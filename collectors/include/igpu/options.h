@@ -21,7 +21,7 @@ struct MonitorOptions {
   std::string devfs_root = "/dev";
   std::string rootfs_root = "/";  // of the host, where its container engines keep their state
   std::string simulate;           // profile name, or "capture:" and a name; "" reads the real machine
-  std::shared_ptr<const std::map<std::string, std::string, std::less<>>> capture;  // files of that one (igpu/capture.h)
+  std::shared_ptr<const std::map<std::string, std::string, std::less<>>> capture;  // its files (igpu/capture.h)
 
   std::vector<std::string> gpus;  // PCI address, cardN or renderDN; empty: all
   bool disable_default_collectors = false;

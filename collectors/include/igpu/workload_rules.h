@@ -41,7 +41,7 @@ inline constexpr std::array<WorkloadRuleField, 5> kWorkloadRuleFields{{{"comm", 
 // What is wrong with a rule, as part of a sentence; "" if nothing is.
 std::string error_in(const WorkloadRule& rule);
 
-// Asked at every scrape, by one thread at a time.
+// Read at every scrape, by one thread at a time.
 class WorkloadRuleSource {
  public:
   virtual ~WorkloadRuleSource() = default;
