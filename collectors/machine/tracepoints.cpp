@@ -37,7 +37,6 @@ std::optional<TraceField> parse_field(std::string_view line) {
   std::string_view name = declaration;
   // An array has its length behind its name, a __data_loc has empty brackets behind its type.
   if (!field.is_text) name = name.substr(0, name.find('['));
-  field.is_pointer = name.find('*') != std::string_view::npos;
   name = name.substr(name.find_last_of(" *\t") + 1);
   if (name.empty()) return std::nullopt;
   field.name = name;

@@ -24,7 +24,6 @@ struct TraceField {
   std::uint16_t size = 0;
   bool is_signed = false;
   bool is_text = false;  // __data_loc: offset and length of a text elsewhere in the record
-  bool is_pointer = false;
 };
 
 struct TraceFormat {

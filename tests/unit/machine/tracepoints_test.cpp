@@ -44,7 +44,6 @@ TEST_CASE("a format file gives the number of the event and where its fields are"
   REQUIRE(fence);
   CHECK(fence->offset == 16);
   CHECK(fence->size == 8);
-  CHECK(fence->is_pointer);
   const TraceField* const name = format.find("name");
   REQUIRE(name);
   CHECK(name->is_text);
