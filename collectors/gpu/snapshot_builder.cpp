@@ -35,7 +35,7 @@ void SnapshotBuilder::sort_samples(const ScrapeResult& scrape, const Gpu& gpu, c
         binding = &bind(*last);  // valid until the next one
       }
       if (binding->fields().empty() || binding->device(*list, sample) != gpu.address) continue;
-      model::put(binding->fields(), to, binding->labels(*list, sample), sample.value);
+      model::store(binding->fields(), to, binding->labels(*list, sample), sample.value);
     }
   }
 }

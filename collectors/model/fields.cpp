@@ -38,7 +38,7 @@ struct MemberOf<Member> {
 };
 
 template <auto Member>
-void put(const Target& to, const Labels& labels, double value) {
+void store(const Target& to, const Labels& labels, double value) {
   using Of = MemberOf<Member>;
   if (auto* row = row_of<typename Of::Row>(to, labels)) row->*Member = typename Of::Quantity{value};
 }
@@ -100,7 +100,7 @@ constexpr Field field(std::string_view path, std::string_view metric, Only only,
   const auto end = std::copy(keys.begin(), keys.end(), made.labels.begin());
   if (!only.label.empty()) *end = only.label;
   if (kIsOfHost<typename Of::Row>) made.scope = Scope::host;
-  made.put = put<Member>;
+  made.store = store<Member>;
   if constexpr (Of::kMayBeMissing && !kIsOfHost<typename Of::Row>) made.explain = explain<Member>;
   if constexpr (in_snapshot<typename Of::Row>(kTopic<typename Of::Row>.in))
     made.values = [](const Snapshot& snapshot) {
@@ -128,7 +128,7 @@ consteval Field by_class(std::string_view path, std::string_view metric) {
       for (auto& value : row.*Member)
         if (!value) value = Absent{Reason::hardware};  // the client has no time of that class
   };
-  made.put = [](const Target& to, const Labels& labels, double value) {
+  made.store = [](const Target& to, const Labels& labels, double value) {
     using Row = typename MemberOf<Member>::Row;
     const auto of = engine_class_of(labels[kTopic<Row>.labels.size()]);
     if (!of) return;
@@ -156,7 +156,7 @@ consteval Field memory(std::string_view path, std::string_view metric) {
   made.explain = nullptr;
   made.labels[kRegion + 1] = "state";
   if constexpr (std::is_same_v<Row, WorkloadUse>) made.labels[kRegion + 2] = "source";
-  made.put = [](const Target& to, const Labels& labels, double value) {
+  made.store = [](const Target& to, const Labels& labels, double value) {
     Row* row = row_of<Row>(to, labels);
     if (row == nullptr || row->memory.size() >= kMaxRows) return;
     // What the cgroups were charged stands in for clients that are not visible; a page has it last.
@@ -181,7 +181,7 @@ template <auto Member>
 consteval Field of_gpu(std::string_view path, std::string_view metric, Only only, Why why) {
   using Value = typename MemberOf<Member>::Quantity;
   Field made{.path = path, .metric = metric, .labels = {only.label}, .is = only.is, .why = why};
-  made.put = [](const Target& to, const Labels&, double value) {
+  made.store = [](const Target& to, const Labels&, double value) {
     if constexpr (std::is_same_v<Value, bool>)
       to.gpu->model.*Member = value != 0;
     else
@@ -202,10 +202,10 @@ consteval Field of_gpu(std::string_view path, std::string_view metric, Why why =
   return of_gpu<Member>(path, metric, Only{}, why);
 }
 
-using Put = void (*)(const Target&, const Labels&, double);
-consteval Field text(std::string_view path, std::string_view metric, Labels labels, Put put, Scope scope = Scope::gpu,
-                     Why why = {}) {
-  return {.path = path, .metric = metric, .labels = labels, .scope = scope, .put = put, .why = why};
+using Store = void (*)(const Target&, const Labels&, double);
+consteval Field text(std::string_view path, std::string_view metric, Labels labels, Store store,
+                     Scope scope = Scope::gpu, Why why = {}) {
+  return {.path = path, .metric = metric, .labels = labels, .scope = scope, .store = store, .why = why};
 }
 
 void put_identity(const Target& to, const Labels& l, double) {

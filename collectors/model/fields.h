@@ -36,11 +36,11 @@ enum class Scope { gpu, host, either };  // either: a GPU's if the sample has th
 struct Field {
   std::string_view path;  // "engine.busy": the value "busy" of the rows "engine"
   std::string_view metric;
-  Labels labels{};      // names, in the order in which `put` expects the values: first those that identify the row
+  Labels labels{};      // names, in the order in which `store` expects the values: first those that identify the row
   std::string_view is;  // the value that the last label must have; "": any value
   std::string_view unit;
   Scope scope = Scope::gpu;
-  void (*put)(const Target&, const Labels&, double) = nullptr;
+  void (*store)(const Target&, const Labels&, double) = nullptr;
   void (*explain)(GpuRows&, const Reasons&,
                   const Why&) = nullptr;  // sets why rows lack the value; null: nothing to set
   Why why{};                              // also explains why a list has no rows

@@ -42,9 +42,9 @@ Labels Binding::labels(const SampleList& list, const SampleList::Sample& sample)
   return labels;
 }
 
-void put(std::span<const Field> fields, const Target& to, const Labels& labels, double value) {
+void store(std::span<const Field> fields, const Target& to, const Labels& labels, double value) {
   for (const Field& field : fields)
-    if (field.is.empty() || field.is == labels[label_count(field) - 1]) field.put(to, labels, value);
+    if (field.is.empty() || field.is == labels[label_count(field) - 1]) field.store(to, labels, value);
 }
 
 }  // namespace model
@@ -66,7 +66,7 @@ class ModelReader::Fill {
     GpuRows* of = nullptr;
     if (scope != Scope::host && !device.empty()) of = gpu(device);
     if (of == nullptr && scope != Scope::host && (scope == Scope::gpu || !device.empty())) return;
-    put(fields, {host_, of}, labels, value);
+    store(fields, {host_, of}, labels, value);
   }
 
   HostModel finish();

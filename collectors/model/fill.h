@@ -36,6 +36,6 @@ class Binding {
 };
 
 // Stores the value of a sample in each of its metric's fields whose Field::is matches the labels.
-void put(std::span<const Field> fields, const Target& to, const Labels& labels, double value);
+void store(std::span<const Field> fields, const Target& to, const Labels& labels, double value);
 
 }  // namespace igpu::model
