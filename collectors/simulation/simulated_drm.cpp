@@ -26,7 +26,7 @@ class RenderNode final : public DrmNode {
 
   Reading<Unit> ioctl(unsigned long request, void* argument) override {
     const bool is_xe = gpu_.model.driver == Driver::xe;
-    if (is_xe) world_.power[index_].touched();
+    if (is_xe) world_.power[index_].note_read();
     const drm::Question asked = drm::question(request, argument);
     if (!is_xe && asked.what == drm::kThrottle) return Unit{};
     // HuC runs on every simulated GPU.

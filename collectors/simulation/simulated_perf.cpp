@@ -264,7 +264,7 @@ Reading<std::unique_ptr<PerfEvent>> SimulatedPerf::open(const PerfEventConfig& e
   if (leader != nullptr && (group == nullptr || &group->pmu() != &*pmu)) return refused(EINVAL);
   const auto counting = pmu->events.find(event.config);
   if (counting == pmu->events.end()) return refused(pmu->refusal(event.config));
-  if (pmu->wakes != nullptr) pmu->wakes->touched();
+  if (pmu->wakes != nullptr) pmu->wakes->note_read();
   return std::unique_ptr<PerfEvent>(std::make_unique<Event>(counting->second, *pmu, world_.clock, group));
 }
 

@@ -95,7 +95,7 @@ Found find_directory(const Tree& tree, const Start& from, std::string_view path)
 }
 
 TextWriter render(const Tree& tree, const Node& node, std::span<char> buffer) {
-  if (node.wakes != nullptr) node.wakes->touched();
+  if (node.wakes != nullptr) node.wakes->note_read();
   TextWriter out(buffer);
   if (node.render) {
     node.render(out, tree.clock().now());

@@ -27,7 +27,7 @@ class ScriptClock {
 class RuntimePower {
  public:
   explicit RuntimePower(bool suspended) : suspended_(suspended) {}
-  void touched() const {
+  void note_read() const {
     if (suspended_) resumes_.fetch_add(1, std::memory_order_relaxed);
   }
   std::uint64_t resumes() const { return resumes_.load(std::memory_order_relaxed); }
