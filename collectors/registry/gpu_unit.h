@@ -50,7 +50,7 @@ class PowerWatch {
     return {power, std::move(seen.suspended)};
   }
   // Reads the status only; does not affect the decisions of read().
-  PowerLook look() {
+  PowerStatus power_status() {
     const std::lock_guard lock(mutex_);
     const Reading<bool> suspended = runtime_pm_.suspended();
     if (suspended.is_failure() || suspended.value_or(false)) return {true, Absent{}};
@@ -81,9 +81,9 @@ class UnitAccess final : public GpuAccess {
   // Constructed on the thread of the run, because a PmuSession belongs to that thread.
   explicit UnitAccess(const GpuUnit& unit)
       : power_(unit.power), pmu_(unit.pmu), pmu_closed_because_(why_closed(unit)) {}
-  PowerLook look() override {
+  PowerStatus power_status() override {
     const std::shared_ptr<PowerWatch> watch = power_.lock();
-    return watch ? watch->look() : PowerLook{.suspended = true, .users = Absent{}};
+    return watch ? watch->power_status() : PowerStatus{.suspended = true, .users = Absent{}};
   }
   bool pmu_is_open() const override {
     const std::shared_ptr<const PmuSession> pmu = pmu_.lock();

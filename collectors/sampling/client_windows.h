@@ -67,7 +67,7 @@ class ClientWindows {
 
   // Returns the extremes of this client's window, by series, and begins its next window. Valid until the next call.
   // name: identifies the client; its first line is the client's address.
-  const std::vector<Extremes>& take(std::string_view name, Nanoseconds now) {
+  const std::vector<Extremes>& take_window(std::string_view name, Nanoseconds now) {
     auto client =
         std::find_if(clients_.begin(), clients_.end(), [&](const Client& known) { return known.name == name; });
     if (client != clients_.end() && now - client->window.begin <= kKept) {

@@ -219,7 +219,7 @@ void FlightRecorder::see_jobs(const std::string& device, Nanoseconds now, std::s
 }
 
 // Faults and requests always; a failed scrape only with its trigger.
-bool FlightRecorder::wants(FlightCause cause) const {
+bool FlightRecorder::has_trigger(FlightCause cause) const {
   return cause != FlightCause::scrape_failed ||
          std::any_of(options_.triggers.begin(), options_.triggers.end(),
                      [cause](const FlightTrigger& trigger) { return trigger.cause == cause; });
@@ -228,7 +228,7 @@ bool FlightRecorder::wants(FlightCause cause) const {
 void FlightRecorder::end_tick(Nanoseconds now) {
   for (FlightRequest& request : flights_->take_requests()) {
     if (request.time == Nanoseconds::zero()) request.time = now;
-    if (!wants(request.cause)) continue;
+    if (!has_trigger(request.cause)) continue;
     if (request.cause == FlightCause::scrape_failed) {
       const Nanoseconds before = std::exchange(last_failed_scrape_, now);
       if (now - before < kStillFails && !pending_) continue;

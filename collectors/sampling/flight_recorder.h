@@ -99,7 +99,7 @@ class FlightRecorder {
   void watch(RecordedGpu& gpu, const FrameLayout& layout, const SampleFrame& frame);
   void hold(Hold& state, bool holds, Nanoseconds since, const FlightTrigger& trigger, FlightEvent event);
   void watch_gap(Hold& state, float busy, const SampleFrame& frame, const FlightTrigger& trigger, FlightEvent event);
-  bool wants(FlightCause cause) const;
+  bool has_trigger(FlightCause cause) const;
   Flight frozen(const FlightEvent& event) const;
   static void add_jobs(const std::string& device, const CountedJobs& jobs, Nanoseconds from, Nanoseconds to,
                        Flight& flight);

@@ -89,7 +89,7 @@ class FrameRing {
 
   void push(const FrameLayout& layout, const SampleFrame& frame) {
     if (layout.engines.size() > engines_ || layout.domains.size() > domains_ || layout.gts.size() > gts_) widen(layout);
-    put(next_ % heads_.size(), frame);
+    store_row(next_ % heads_.size(), frame);
     ++next_;
   }
 
@@ -100,7 +100,7 @@ class FrameRing {
     for (std::size_t i = oldest(); i < next_; ++i) {
       const std::size_t row = i % heads_.size();
       if (heads_[row].time < from || heads_[row].time > to) continue;
-      take(row, frame);
+      load_row(row, frame);
       visit(std::as_const(frame));
     }
   }
@@ -121,7 +121,7 @@ class FrameRing {
   std::size_t width() const { return engines_ + domains_ + gts_; }
   std::size_t oldest() const { return next_ > heads_.size() ? next_ - heads_.size() : 0; }
 
-  void put(std::size_t row, const SampleFrame& frame) {
+  void store_row(std::size_t row, const SampleFrame& frame) {
     heads_[row] = {frame.time, frame.missed, frame.state, static_cast<std::uint8_t>(frame.throttle_read)};
     float* value = values_.data() + row * width();
     value = std::copy_n(frame.engine_busy.begin(), engines_, value);
@@ -129,7 +129,7 @@ class FrameRing {
     std::copy_n(frame.hertz.begin(), gts_, value);
     std::copy_n(frame.throttled.begin(), gts_, throttled_.data() + row * gts_);
   }
-  void take(std::size_t row, SampleFrame& frame) const {
+  void load_row(std::size_t row, SampleFrame& frame) const {
     frame.clear();
     const Head& head = heads_[row];
     frame.time = head.time;
@@ -151,8 +151,8 @@ class FrameRing {
     wide.throttled_.assign(heads_.size() * wide.gts_, 0);
     SampleFrame frame;
     for (std::size_t i = oldest(); i < next_; ++i) {
-      take(i % heads_.size(), frame);
-      wide.put(i % heads_.size(), frame);
+      load_row(i % heads_.size(), frame);
+      wide.store_row(i % heads_.size(), frame);
     }
     *this = std::move(wide);
   }

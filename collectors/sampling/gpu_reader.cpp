@@ -43,15 +43,15 @@ bool GpuReader::read(SampleFrame& frame) {
   frame.clear();
   frame.time = machine_.clock.now();
   const bool gone = gpu_.access->gone();
-  const PowerLook look = gone ? PowerLook{.suspended = true, .users = Absent{}} : gpu_.access->look();
-  if (look.suspended) {
-    rest();
+  const PowerStatus power = gone ? PowerStatus{.suspended = true, .users = Absent{}} : gpu_.access->power_status();
+  if (power.suspended) {
+    stop_reading();
     frame.state = gone ? GpuState::gone : GpuState::sleeping;
     return !std::exchange(layout_changed_, false);
   }
   if (engines_.empty()) find_engines_in_time(frame.time);
   read_engines(frame);
-  const bool awake_anyway = stays_awake(look, frame);
+  const bool awake_anyway = stays_awake(power, frame);
   if (gts_.empty() && gt_search_.is_due(frame.time)) find_gts();
   if (awake_anyway && !listed_reasons_ && !gts_.empty()) list_throttle_reasons();
   if (awake_anyway || may_have_clock(frame)) read_gts(frame, awake_anyway);
@@ -70,14 +70,14 @@ bool GpuReader::Search::is_due(Nanoseconds now) {
   return true;
 }
 
-// Whether something else keeps the GPU awake. Called before anything is read that would be a user itself, so `look` has
-// no user of this thread, unless the PMU of xe is open.
-bool GpuReader::stays_awake(const PowerLook& look, const SampleFrame& frame) {
+// Whether something else keeps the GPU awake. Called before anything is read that would be a user itself, so `power`
+// has no user of this thread, unless the PMU of xe is open.
+bool GpuReader::stays_awake(const PowerStatus& power, const SampleFrame& frame) {
   if (gpu_.gpu.driver == Driver::xe && (pmu_->is_open() || gpu_.access->pmu_is_open())) {
     users_since_.reset();
     return true;
   }
-  if (!look.users || *look.users == 0) {
+  if (!power.users || *power.users == 0) {
     users_since_.reset();
   } else if (!users_since_) {
     users_since_ = frame.time;
@@ -101,7 +101,7 @@ bool GpuReader::may_have_clock(const SampleFrame& frame) const {
 }
 
 // The next values have nothing to be compared with. An open event of i915 does not keep the GPU awake.
-void GpuReader::rest() {
+void GpuReader::stop_reading() {
   if (gpu_.gpu.driver == Driver::xe || gpu_.access->gone()) pmu_->close();
   for (Engine& engine : engines_) engine.restart();
   for (Domain& domain : domains_) domain.last_joules.reset();

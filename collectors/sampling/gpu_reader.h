@@ -70,7 +70,7 @@ class GpuReader {
 
   // Whether this reader may have the PMU open now.
   bool pmu_may_be_open() const { return gpu_.gpu.driver == Driver::i915 || gpu_.access->pmu_is_open(); }
-  bool stays_awake(const PowerLook& look, const SampleFrame& frame);
+  bool stays_awake(const PowerStatus& power, const SampleFrame& frame);
   void find_engines_in_time(Nanoseconds now);
   void find_engines();
   void follow_functions();
@@ -86,7 +86,7 @@ class GpuReader {
   void read_energy(SampleFrame& frame);
   std::optional<double> joules_of(Domain& domain) const;
   std::size_t reason_index(std::string_view reason);
-  void rest();
+  void stop_reading();
 
   Machine& machine_;
   const AccessibleGpu gpu_;

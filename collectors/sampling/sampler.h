@@ -77,7 +77,7 @@ class Sampler {
   void take_window(std::string_view client, Visit&& visit) {
     const std::lock_guard lock(mutex_);
     add_up();
-    const std::span<const Extremes> values = windows_.take(client, machine_.clock.now());
+    const std::span<const Extremes> values = windows_.take_window(client, machine_.clock.now());
     for (const auto& [device, gpu] : gpus_) {
       if (!gpu.bound) continue;
       const auto mine = values.subspan(gpu.first_series, kSeries);

@@ -16,7 +16,7 @@ enum class GpuPower {
 };
 
 // The power status of a GPU. Reading it neither wakes the GPU nor restarts its idle timer.
-struct PowerLook {
+struct PowerStatus {
   bool suspended = false;                   // or suspending, or the status cannot be read
   Reading<std::uint64_t> users = Absent{};  // RuntimePm::users()
 };
@@ -27,7 +27,7 @@ class GpuAccess {
   virtual ~GpuAccess() = default;
   // The caller decides what it may read: the decisions of the scrapes (SleepGuard) assume readings that are seconds
   // apart, and are not affected by this call.
-  virtual PowerLook look() = 0;
+  virtual PowerStatus power_status() = 0;
   // Whether the collectors have the PMU of the GPU open. An event of xe keeps the GPU out of its deepest sleep, so the
   // caller may have such events open only while this is true.
   virtual bool pmu_is_open() const = 0;

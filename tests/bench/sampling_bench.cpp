@@ -63,7 +63,7 @@ class GroupInFile final : public PerfEvents {
 
 struct Awake final : GpuAccess {
   Awake(const Directory& sys, const std::string& pci_path) : watch(sys, pci_path) {}
-  PowerLook look() override { return watch.look(); }
+  PowerStatus power_status() override { return watch.power_status(); }
   bool pmu_is_open() const override { return true; }
   Absent pmu_closed_because() const override { return {}; }
   bool gone() const override { return false; }

@@ -23,7 +23,7 @@ constexpr const char* kAddress = "0000:00:02.0";
 constexpr Nanoseconds kTick = 100ms;
 
 struct AwakeAccess final : GpuAccess {
-  PowerLook look() override { return {false, Reading<std::uint64_t>(1)}; }
+  PowerStatus power_status() override { return {false, Reading<std::uint64_t>(1)}; }
   bool pmu_is_open() const override { return true; }
   Absent pmu_closed_because() const override { return {Reason::suspended}; }
   bool gone() const override { return removed; }

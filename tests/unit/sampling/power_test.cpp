@@ -37,7 +37,7 @@ struct SleepyGpu final : GpuAccess {
     use();
   }
 
-  PowerLook look() override {
+  PowerStatus power_status() override {
     const std::uint64_t users = (working || held || scraped) ? 1 : 0;
     return {suspended, has_usage_file ? Reading<std::uint64_t>(users) : Absent{}};
   }

@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kAddress = "0000:00:02.0";
 
 struct FakeAccess final : GpuAccess {
-  PowerLook look() override { return {suspended, users}; }
+  PowerStatus power_status() override { return {suspended, users}; }
   bool pmu_is_open() const override { return open; }
   Absent pmu_closed_because() const override { return closed_because; }
   bool gone() const override { return removed; }
@@ -233,29 +233,29 @@ TEST_CASE("many clients use bounded memory and keep the windows of the others as
   windows.add_series(1);
   windows.begin_tick(1h);
   windows.add(0, 1);
-  (void)windows.take("prometheus", 1h);
+  (void)windows.take_window("prometheus", 1h);
   for (std::size_t i = 0; i + 1 < ClientWindows::kMostClients; ++i)
-    (void)windows.take("client " + std::to_string(i), 1h + 1s);
-  CHECK_FALSE(is_value(windows.take("prometheus", 1h + 2s)[0].most));
-  (void)windows.take("one more", 1h + 3s);  // the longest silent one is forgotten
-  CHECK_FALSE(is_value(windows.take("prometheus", 1h + 4s)[0].most));
-  CHECK(windows.take("client 0", 1h + 5s)[0].most == doctest::Approx(1));
+    (void)windows.take_window("client " + std::to_string(i), 1h + 1s);
+  CHECK_FALSE(is_value(windows.take_window("prometheus", 1h + 2s)[0].most));
+  (void)windows.take_window("one more", 1h + 3s);  // the longest silent one is forgotten
+  CHECK_FALSE(is_value(windows.take_window("prometheus", 1h + 4s)[0].most));
+  CHECK(windows.take_window("client 0", 1h + 5s)[0].most == doctest::Approx(1));
 }
 
 TEST_CASE("a client that invents names takes the places of its own address only") {
   ClientWindows windows;
   windows.add_series(1);
   windows.begin_tick(1h);
-  (void)windows.take("a\nprometheus", 1h);
-  for (int i = 0; i < 100; ++i) (void)windows.take("b\n" + std::to_string(i), 1h + 1s);
+  (void)windows.take_window("a\nprometheus", 1h);
+  for (int i = 0; i < 100; ++i) (void)windows.take_window("b\n" + std::to_string(i), 1h + 1s);
   windows.begin_tick(1h + 2s);
   windows.add(0, 1);
   windows.begin_tick(1h + 2min);
   windows.add(0, 0.5F);
-  CHECK(windows.take("a\nprometheus", 1h + 2min)[0].least == doctest::Approx(0.5));
+  CHECK(windows.take_window("a\nprometheus", 1h + 2min)[0].least == doctest::Approx(0.5));
   windows.begin_tick(1h + 3min);
   windows.add(0, 0.25F);
-  CHECK(windows.take("a\nprometheus", 1h + 3min)[0].most == doctest::Approx(0.25));  // it was remembered
+  CHECK(windows.take_window("a\nprometheus", 1h + 3min)[0].most == doctest::Approx(0.25));  // it was remembered
 }
 
 TEST_CASE("a client that scrapes every five minutes, sometimes a little late, sees each event once") {

@@ -20,7 +20,7 @@ namespace {
 
 // Counts how often it was asked, which is once for each tick.
 struct CountingAccess final : GpuAccess {
-  PowerLook look() override {
+  PowerStatus power_status() override {
     ++ticks;
     ticks.notify_all();
     if (throws) throw std::runtime_error("no memory");
