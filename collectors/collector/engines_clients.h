@@ -46,11 +46,11 @@ class ClientEngineTime {
   // Starts over; the work since the last scan is lost.
   void skip_gap();
   // Sets the number of engines by class. Without this call only classes that clients report are known.
-  void know_engines(const std::array<std::uint32_t, kEngineClasses>& engines) { engines_ = engines; }
+  void set_engines(const std::array<std::uint32_t, kEngineClasses>& engines) { engines_ = engines; }
   // Called while the GPU sleeps: all work of clients that are new at the next scan is later than `now`. Has no effect
   // after forget(), because the PMU may have measured part of that work.
-  void asleep(Nanoseconds now) {
-    if (!needs_baseline_) totals_.gains.asleep(now);
+  void note_sleep(Nanoseconds now) {
+    if (!needs_baseline_) totals_.gains.note_sleep(now);
   }
 
   // Whether cycles wait for the clock's rate. A scan may provide it even while the PMU measures.

@@ -43,7 +43,7 @@ bool I915EngineMeter::find_events() {
   std::array<std::uint32_t, kEngineClasses> counts{};
   for (const Engine& engine : engines_)
     if (engine.busy.handle) ++counts[static_cast<std::size_t>(engine.engine_class)];
-  clients_.know_engines(counts);
+  clients_.set_engines(counts);
   return true;
 }
 

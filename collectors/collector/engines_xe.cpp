@@ -61,7 +61,7 @@ Reading<Unit> XeEngineMeter::find_engines() {
   }
   engines_.reserve(engines->size());
   for (const EngineInstance& instance : *engines) engines_.emplace_back(instance, pmu_, memory_, min_window_);
-  clients_.know_engines(engines_by_class(*engines));
+  clients_.set_engines(engines_by_class(*engines));
   found_ = true;
   count_functions();
   return Unit{};
@@ -281,7 +281,7 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
   const auto snapshot = pass.clients();
   if (snapshot) {
     // With the rate known the first scan already counts in seconds.
-    if (const auto& clocks = (*snapshot)->clocks) clocks->ask(machine_.drm, gpu_);
+    if (const auto& clocks = (*snapshot)->clocks) clocks->query_driver(machine_.drm, gpu_);
     moved = clients_.scan(**snapshot);
     clients_ratio_ = true;
     hidden_ = (*snapshot)->why_hidden();
@@ -380,7 +380,7 @@ void XeEngineMeter::ask_node() {
   if (std::exchange(asked_node_, true)) return;
   const auto node = machine_.drm.open(gpu_.render_node);
   if (!node) return;
-  if (const auto engines = xe_engines(**node)) clients_.know_engines(engines_by_class(*engines));
+  if (const auto engines = xe_engines(**node)) clients_.set_engines(engines_by_class(*engines));
 }
 
 void XeEngineMeter::collect(ScrapePass& pass, SampleSink& out) {
@@ -408,7 +408,7 @@ void XeEngineMeter::gpu_is_suspended() {
     clients_.skip_gap();
   }
   sleep_.restart();
-  clients_.asleep(machine_.clock.now());
+  clients_.note_sleep(machine_.clock.now());
 }
 
 }  // namespace igpu

@@ -147,7 +147,7 @@ void FdinfoCollector::collect(ScrapePass& pass, SampleSink& out) {
     return;
   }
   // With the rate known the first scan already counts in seconds.
-  if (!clients.empty() && snapshot.clocks) snapshot.clocks->ask(machine_.drm, gpu_);
+  if (!clients.empty() && snapshot.clocks) snapshot.clocks->query_driver(machine_.drm, gpu_);
   const UsageTable::Update update = table_.update(snapshot, clients, max_processes_, min_window_);
   for (const ProcessUsage& usage : update.processes) write(usage, out);
   if (snapshot.files_left_out > 0) return;  // any of them may be a client of this GPU

@@ -20,7 +20,7 @@ class FdinfoCollector final : public Collector {
   explicit FdinfoCollector(const CollectorContext& context);
 
   void collect(ScrapePass& pass, SampleSink& out) override;
-  void gpu_is_suspended() override { table_.asleep(machine_.clock.now()); }
+  void gpu_is_suspended() override { table_.note_sleep(machine_.clock.now()); }
 
  private:
   // Whether the driver writes a value into fdinfo: unknown before the first client, yes once a client has it.

@@ -158,8 +158,8 @@ UsageTable::Update UsageTable::update(const ClientSnapshot& snapshot, std::span<
 
 void UsageTable::device_was_bound() { restart_windows(); }
 
-void UsageTable::asleep(Nanoseconds now) {
-  gains_.asleep(now);
+void UsageTable::note_sleep(Nanoseconds now) {
+  gains_.note_sleep(now);
   restart_windows();
 }
 

@@ -55,7 +55,7 @@ class UsageTable {
   // Call when the device was rebound or its nodes were renamed. Clients survive both in open descriptors.
   void device_was_bound();
   // Call while the GPU sleeps: windows must not span a time in which its clock stands still.
-  void asleep(Nanoseconds now);
+  void note_sleep(Nanoseconds now);
 
   std::size_t remembered_processes() const { return processes_.size(); }
   std::size_t remembered_series() const { return ended_.size(); }

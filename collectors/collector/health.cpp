@@ -301,7 +301,7 @@ void HealthCollector::count_process(HealthDevice& device, const std::string& add
 
 // So that what comes between the start and the first scrape counts.
 void HealthCollector::keep_old_dumps() {
-  auto dumps = dumps_.new_ones();
+  auto dumps = dumps_.new_dumps();
   if (dumps.is_failure()) return;  // the first scrape reports it
   old_dumps_are_known_ = true;
   if (dumps) old_dumps_ = *std::move(dumps);
@@ -309,7 +309,7 @@ void HealthCollector::keep_old_dumps() {
 
 void HealthCollector::read_dumps(HealthScrape& scrape, SampleSink& out) {
   if (!dumps_are_due_) return;
-  const auto dumps = dumps_.new_ones();
+  const auto dumps = dumps_.new_dumps();
   if (dumps.is_failure()) return out.failed(dumps.failure());
   dumps_are_due_ = false;
   dumps_known_ = true;
@@ -390,7 +390,7 @@ void HealthCollector::ask_drivers(const HealthScrape& scrape, SampleSink& out) {
     }
     if (!schedule_.is_due(gpu.address, doubtful || scrape.just_faulted(gpu.address), scrape.now)) continue;
     const bool was_wedged = device.wedged.wedged().value_or(false);
-    const auto answer = device.probe.ask();
+    const auto answer = device.probe.is_wedged();
     if (answer.is_failure()) out.failed(answer.failure());
     if (answer) device.wedged.answered(*answer);
     device.why_unknown = answer.is_absent() ? std::optional(answer.absent()) : std::nullopt;

@@ -263,7 +263,7 @@ void WorkloadsCollector::ask_for_clocks(const MachinePass& pass, const ClientSna
   const auto gpus = pass.gpus();
   for (const Gpu& gpu : *gpus)
     if (snapshot.clocks && !snapshot.clients_of(gpu.address).empty() && !contains(pass.asleep(), gpu.address))
-      snapshot.clocks->ask(machine_.drm, gpu);
+      snapshot.clocks->query_driver(machine_.drm, gpu);
 }
 
 void WorkloadsCollector::report_names(SampleSink& out) const {

@@ -92,7 +92,7 @@ void WorkloadTable::count_clients(const Scan& scan, const std::map<std::uint32_t
   }
   for (auto& [device, gains] : gains_) {
     if (is_hidden(device)) {
-      gains.asleep(scan.snapshot.time);
+      gains.note_sleep(scan.snapshot.time);
     } else {
       gains.end_scan();
     }

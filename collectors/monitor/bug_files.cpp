@@ -110,7 +110,7 @@ class BugFiles {
   }
 
   void add_core_dumps(std::span<const Gpu> gpus) {
-    const auto dumps = CoreDumps(machine_.sys).new_ones();
+    const auto dumps = CoreDumps(machine_.sys).new_dumps();
     if (!dumps) return;
     for (const CoreDump& dump : *dumps) {
       const auto gpu = std::ranges::find(gpus, dump.pci_path, &Gpu::pci_path);

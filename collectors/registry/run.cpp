@@ -149,7 +149,7 @@ void RegistryRun::prepare() {
     power.push_back(unit->power->read(core_->machine.clock.now()));
     if (power.back().power == GpuPower::awake) continue;
     asleep.push_back(unit->gpu.address);
-    core_->ledgers.asleep(unit->gpu.address);
+    core_->ledgers.pause_clock(unit->gpu.address);
   }
   found.steps.reserve(core_->machine_slots.size() + core_->collectors.size() * found.units.size());
   // Topic by topic rather than GPU by GPU: families stay together on the page.

@@ -7,15 +7,15 @@
 
 namespace igpu {
 
-void ClientClocks::ask(DrmNodes& nodes, const Gpu& gpu) {
+void ClientClocks::query_driver(DrmNodes& nodes, const Gpu& gpu) {
   if (gpu.driver != Driver::xe) return;
   {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(clocks_[gpu.address].asked_in, gpu.binding) == gpu.binding) return;
+    if (std::exchange(clocks_[gpu.address].queried_in, gpu.binding) == gpu.binding) return;
   }
-  // Without the lock: a driver that hangs stops only the collector that asks.
+  // Without the lock: a driver that hangs stops only the collector that queries it.
   if (const auto hertz = xe_reference_clock(nodes, gpu.render_node))
-    use(gpu.address, [&](ClockRate& rate) { rate.know(*hertz); });
+    use(gpu.address, [&](ClockRate& rate) { rate.set_reported(*hertz); });
 }
 
 }  // namespace igpu

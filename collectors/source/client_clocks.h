@@ -27,7 +27,7 @@ class ClientClocks {
     return clock == clocks_.end() ? std::nullopt : clock->second.rate.hertz();
   }
   // Queries the driver, once for each binding of the GPU: at the first call of any collector. The GPU must be awake.
-  void ask(DrmNodes& nodes, const Gpu& gpu);
+  void query_driver(DrmNodes& nodes, const Gpu& gpu);
   // Calls `function` with the ClockRate of the GPU.
   template <class F>
   void use(std::string_view device, F&& function) {
@@ -38,7 +38,7 @@ class ClientClocks {
  private:
   struct Clock {
     ClockRate rate;
-    std::optional<std::uint64_t> asked_in;  // Gpu::binding
+    std::optional<std::uint64_t> queried_in;  // Gpu::binding
   };
   mutable std::mutex mutex_;
   std::map<std::string, Clock, std::less<>> clocks_;

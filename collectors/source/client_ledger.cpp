@@ -89,7 +89,7 @@ void ClientLedgers::count(ClientSnapshot& snapshot, std::span<const Gpu> gpus,
     const auto before = std::exchange(device.binding, gpu.binding);
     if (!before || *before == gpu.binding) continue;
     device.ledger.device_was_bound();
-    asleep(gpu.address);  // the clock of the new binding may begin again
+    pause_clock(gpu.address);  // the clock of the new binding may begin again
   }
   for (std::size_t i = 0; i < snapshot.clients.size(); ++i)
     if (i == 0 || snapshot.clients[i].device != snapshot.clients[i - 1].device)
@@ -100,7 +100,7 @@ void ClientLedgers::count(ClientSnapshot& snapshot, std::span<const Gpu> gpus,
     const auto is_another = [&own = address](const DrmClient& client) { return client.device != own; };
     const std::span<DrmClient> clients(first, std::find_if(first, snapshot.clients.end(), is_another));
     if (clients.empty() && std::ranges::find(asleep_gpus, address) != asleep_gpus.end()) {
-      asleep(address);
+      pause_clock(address);
       continue;
     }
     clocks_->use(address, [&, &device = counted](ClockRate& clock) { device.ledger.count(snapshot, clients, clock); });

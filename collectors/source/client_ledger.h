@@ -69,8 +69,8 @@ class ClientLedgers {
  public:
   // gpus: all bound GPUs. asleep: PCI addresses of GPUs whose clients may be hidden.
   void count(ClientSnapshot& snapshot, std::span<const Gpu> gpus, std::span<const std::string> asleep);
-  // The GPU sleeps, so its clock may stand still. May be called on any thread.
-  void asleep(const std::string& device) const {
+  // Call when the clock of a GPU may stand still or begin again. May be called on any thread.
+  void pause_clock(const std::string& device) const {
     clocks_->use(device, [](ClockRate& clock) { clock.pause(); });
   }
 

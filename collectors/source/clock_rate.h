@@ -42,7 +42,7 @@ class ClockRate {
   }
 
   // A rate reported by the driver; measurements that disagree repeatedly override it.
-  void know(double hertz) {
+  void set_reported(double hertz) {
     if (!hertz_ && hertz > 0) hertz_ = hertz;
   }
 

@@ -17,7 +17,7 @@ constexpr std::string_view kDump = "devcd";
 
 }  // namespace
 
-Reading<std::vector<CoreDump>> CoreDumps::new_ones() {
+Reading<std::vector<CoreDump>> CoreDumps::new_dumps() {
   std::array<char, 16> buffer;
   const auto disabled = sys_.read(std::string(kClass) + "/disabled", buffer);
   if (disabled && trim(*disabled) == "1") return Absent{Reason::disabled, EPERM};

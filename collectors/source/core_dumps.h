@@ -28,7 +28,7 @@ class CoreDumps {
 
   // The dumps that were made since the last call; at the first call, all that exist. Absent{disabled, EPERM}: turned
   // off until the next boot. Absent{kernel}: built without CONFIG_DEV_COREDUMP.
-  Reading<std::vector<CoreDump>> new_ones();
+  Reading<std::vector<CoreDump>> new_dumps();
 
  private:
   const Directory& sys_;

@@ -125,13 +125,13 @@ Reading<std::vector<WddmSegment>> wddm_segments(GpuAdapter& adapter) {
 WddmGpu::WddmGpu(const Machine& machine, const Gpu& gpu)
     : adapters_(machine.adapters), binding_(gpu.binding), kind_(gpu.kind) {}
 
-bool WddmGpu::is_open() {
+bool WddmGpu::open() {
   if (!adapter_ && adapters_ != nullptr) adapter_ = adapters_->open(binding_);
   return adapter_ != nullptr;
 }
 
 Reading<const std::vector<WddmEngine>*> WddmGpu::engines() {
-  if (!is_open()) return kGone;
+  if (!open()) return kGone;
   if (engines_.empty()) {
     auto found = wddm_engines(*adapter_);
     if (!found) return found.propagate<const std::vector<WddmEngine>*>();
@@ -141,14 +141,14 @@ Reading<const std::vector<WddmEngine>*> WddmGpu::engines() {
 }
 
 Reading<Nanoseconds> WddmGpu::busy(const WddmEngine& engine) {
-  if (!is_open()) return kGone;
+  if (!open()) return kGone;
   return wddm_time(adapter_->running(engine.node));
 }
 
 // Segments of a card that are no aperture are its own memory. Those of an integrated GPU are a part of main memory that
 // firmware set aside; what it uses is in the apertures.
 Reading<std::vector<MemoryRegion>> WddmGpu::memory() {
-  if (!is_open()) return kGone;
+  if (!open()) return kGone;
   const auto segments = wddm_segments(*adapter_);
   if (!segments) return segments.propagate<std::vector<MemoryRegion>>();
   struct Sum {
@@ -188,7 +188,7 @@ WddmClock WddmGpu::clock() {
 }
 
 WddmSensors WddmGpu::sensors() {
-  if (!is_open()) return {kGone, kGone, kGone};
+  if (!open()) return {kGone, kGone, kGone};
   const auto sensors = adapter_->sensors();
   if (!sensors) return {sensors.propagate<Celsius>(), sensors.propagate<Rpm>(), sensors.propagate<Ratio>()};
   return {told<Celsius>(sensors->deci_celsius, kMostDeciCelsius, 10, "temperature"),

@@ -57,7 +57,7 @@ class WddmGpu {
   WddmSensors sensors();
 
  private:
-  bool is_open();  // opens it if it is not
+  bool open();  // if it is not open yet; false: the adapter has gone
 
   GpuAdapters* adapters_;
   std::uint64_t binding_;

@@ -9,7 +9,7 @@
 
 namespace igpu {
 
-Reading<bool> WedgedProbe::ask() {
+Reading<bool> WedgedProbe::is_wedged() {
   if (name_.empty()) return Absent{Reason::kernel, ENOENT};  // it made none
   if (!node_) {
     auto opened = nodes_.open(name_);

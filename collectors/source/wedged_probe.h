@@ -16,7 +16,7 @@ namespace igpu {
 class WedgedProbe {
  public:
   WedgedProbe(DrmNodes& nodes, const Gpu& gpu) : nodes_(nodes), driver_(gpu.driver), name_(gpu.render_node) {}
-  Reading<bool> ask();
+  Reading<bool> is_wedged();
   // Call when the GPU has gone: an open node would pin its driver's module.
   void close() { node_.reset(); }
 

@@ -42,7 +42,7 @@ bool ClientGains::has_begun(const DrmClient& client, const Use& use) const {
   return true;
 }
 
-void ClientGains::asleep(Nanoseconds now) {
+void ClientGains::note_sleep(Nanoseconds now) {
   if (!last_scan_) last_was_complete_ = true;
   last_scan_ = now;
 }

@@ -40,7 +40,7 @@ class ClientGains {
 
   // Called instead of a scan while the GPU sleeps and its clients are hidden: all work of clients that are new at the
   // next scan is later than `now`.
-  void asleep(Nanoseconds now);
+  void note_sleep(Nanoseconds now);
   // Makes the next scan a first scan.
   void forget_clients();
 

@@ -164,10 +164,10 @@ struct Sums {
   ClientSnapshot scan(ClientSnapshot snapshot, bool sleeps) {
     const std::vector<std::string> asleep = sleeps ? std::vector{kGpu} : std::vector<std::string>();
     ledgers.count(snapshot, {}, asleep);
-    snapshot.clocks->use(kGpu, [](ClockRate& clock) { clock.know(kHertz); });
+    snapshot.clocks->use(kGpu, [](ClockRate& clock) { clock.set_reported(kHertz); });
     if (sleeps) {
-      by_class.asleep(snapshot.time);
-      by_process.asleep(snapshot.time);
+      by_class.note_sleep(snapshot.time);
+      by_process.note_sleep(snapshot.time);
     } else {
       (void)by_class.scan(snapshot);
       for (const ProcessUsage& usage : by_process.update(snapshot, snapshot.clients, 100, 1s).processes)
@@ -210,7 +210,7 @@ TEST_CASE("over any history of scans the sums by class, by process and by worklo
         ClientSnapshot next = history.next();
         const ClientSnapshot snapshot = sums.scan(std::move(next), history.sleeps());
         if (history.sleeps()) {
-          gains.asleep(snapshot.time);
+          gains.note_sleep(snapshot.time);
           continue;
         }
         gains.begin_scan(snapshot);
@@ -354,11 +354,11 @@ TEST_CASE("the rate of a clock that one collector asked for serves all, and it i
   gpu.address = kGpu;
   gpu.driver = Driver::xe;
   gpu.render_node = "renderD128";
-  snapshot.clocks->ask(nodes, gpu);
-  snapshot.clocks->ask(nodes, gpu);
+  snapshot.clocks->query_driver(nodes, gpu);
+  snapshot.clocks->query_driver(nodes, gpu);
   CHECK(nodes.opens == 1);
   gpu.binding = 1;
-  snapshot.clocks->ask(nodes, gpu);
+  snapshot.clocks->query_driver(nodes, gpu);
   CHECK(nodes.opens == 2);
 }
 

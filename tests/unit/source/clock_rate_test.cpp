@@ -67,9 +67,9 @@ TEST_CASE("a rate that stays different belongs to another device and is learned 
 
 TEST_CASE("a reported rate is known at once, and does not replace a measured one") {
   ClockRate rate;
-  rate.know(19.2e6);
+  rate.set_reported(19.2e6);
   CHECK(rate.hertz() == 19.2e6);
-  rate.know(24e6);
+  rate.set_reported(24e6);
   CHECK(rate.hertz() == 19.2e6);
 }
 
