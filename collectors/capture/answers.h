@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>

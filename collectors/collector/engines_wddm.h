@@ -4,7 +4,6 @@
 #include <array>
 #include <list>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/counter_window.h"

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
 
 #include "collector/collector.h"
 #include "collector/fdinfo_usage.h"

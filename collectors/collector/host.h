@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "base/held_counter.h"

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "collector/collector.h"

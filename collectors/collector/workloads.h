@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
-#include <cerrno>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>

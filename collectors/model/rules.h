@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "igpu/monitor.h"
 #include "igpu/snapshot.h"

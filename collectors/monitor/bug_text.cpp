@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <optional>
-#include <utility>
 
 #include "base/scan.h"
 #include "source/kernel_log_record.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
-
 #include "igpu/metric.h"
 
 // Metrics that the registry writes about the scrape itself.

@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "machine/device_users.h"
 #include "machine/machine.h"

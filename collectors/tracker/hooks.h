@@ -2,7 +2,6 @@
 // The functions that stand in for the driver's, one for each row of api_table.inc.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "tracker/api_table.h"
