@@ -45,4 +45,7 @@ constexpr std::string_view take_until(std::string_view& rest, char separator) {
 }
 constexpr std::string_view take_line(std::string_view& rest) { return take_until(rest, '\n'); }
 
+// The last component of a path.
+constexpr std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
 }  // namespace igpu

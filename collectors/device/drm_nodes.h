@@ -19,8 +19,6 @@ inline bool is_drm_node_name(std::string_view name, std::string_view prefix) {
          name.substr(prefix.size()).find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-inline std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 // "../../devices/pci0000:00/0000:00:02.0/drm/card1" -> "devices/pci0000:00/0000:00:02.0"
 inline std::string pci_path_of_link(std::string_view link) {
   const std::size_t devices = link.find("devices/");

@@ -48,8 +48,6 @@ constexpr bool is_drm_node(const FileFacts& file) {
   return device && (device->major == kDrmMajor || device->major == kAccelMajor);
 }
 
-constexpr std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 constexpr bool is_accel_name(std::string_view name) {
   constexpr std::string_view kAccel = "accel";
   return name.size() > kAccel.size() && name.starts_with(kAccel) &&
