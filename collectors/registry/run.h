@@ -86,7 +86,7 @@ class RegistryRun final : public ScrapeRun {
   const std::uint64_t number_;
   const SteadyClock::time_point started_ = SteadyClock::now();
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards what follows, up to no_result_
   std::condition_variable changed_;
   int epoch_ = 0;
   bool prepared_ = false;
@@ -100,7 +100,7 @@ class RegistryRun final : public ScrapeRun {
   std::shared_ptr<const ScrapeResult> result_;
   std::exception_ptr no_result_;
 
-  std::mutex clients_mutex_;
+  std::mutex clients_mutex_;  // guards clients_
   std::optional<Reading<ClientSnapshot>> clients_;
   // Set before the first collector runs: whether the GPUs were listed, and the addresses of all GPUs and of those that
   // are not awake.

@@ -49,7 +49,7 @@ std::uint64_t hotplugs(ScriptTime until);
 std::string output_of(const GpuScript& gpu);
 unsigned output_id(const GpuScript& gpu);
 
-// Time slice of each function, the physical function included.
+// Time slice and preemption timeout of each function, the physical function included.
 inline constexpr unsigned kFunctionMilliseconds = 20;
 
 // The directory of a PCI function and its links from bus/pci.

@@ -14,7 +14,7 @@ namespace igpu {
 // What the walks know about a process.
 struct WalkedProcess {
   std::uint32_t pid = 0;
-  unsigned scans = 0;                 // complete scans so far, counted up to 2; a scan of the first walk counts as 2
+  unsigned scans = 0;                 // complete scans of this inode, up to 2; a scan of the first walk counts as 2
   std::uint64_t scanned_in = 0;       // number of the walk that scanned it last
   std::uint64_t lost_in = 0;          // number of the last walk that found fewer clients than the one before; 0: none
   Nanoseconds scanned{};              // begin of the last scan; before the first scan: when the process was listed
@@ -42,7 +42,8 @@ class WalkMemory {
   // Sets must_scan of the processes with the oldest scans, as many as are needed to scan each process within `walks`
   // walks. walk: number of the current walk.
   void choose_oldest(std::uint64_t walk, unsigned walks);
-  // The processes with must_scan, the oldest scan first.
+  // The processes with must_scan: interrupted scans first, then holders of clients if holders_first, then the oldest
+  // scan.
   std::vector<WalkedProcess*> to_scan(bool holders_first);
 
  private:
