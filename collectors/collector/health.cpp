@@ -8,7 +8,6 @@
 #include "base/scan.h"
 #include "collector/health_device.h"
 #include "collector/health_files.h"
-#include "device/drm_nodes.h"
 #include "device/pci_address.h"
 #include "machine/boot_clock.h"
 #include "source/fault_process.h"
@@ -278,7 +277,7 @@ void HealthCollector::count_hangs(MachinePass& pass, bool are_old) {
         note_fault(device, to_string(hang.kind), hang.age, are_old, first && first->age == hang.age ? first->text : "");
       if (are_old) continue;
       if (hang.counted) ++device.hangs[static_cast<std::size_t>(hang.kind)][index_of(hang.engine_class)];
-      if (device.named.hung(hang.queue, hang.kind, hang.process))
+      if (device.named.note_hang(hang.queue, hang.kind, hang.process))
         count_process(device, address, hang.kind, *hang.process, pass);
     }
   }
@@ -373,7 +372,7 @@ void HealthCollector::name_processes_of_dumps(const HealthScrape& scrape, Machin
     const Reading<std::string>& text = read->front();
     if (text.is_failure()) out.failed(text.failure());
     const auto start = text ? parse_core_dump_start(*text) : std::nullopt;
-    const auto kind = start && start->process ? device.named.dumped(*start, *start->process) : std::nullopt;
+    const auto kind = start && start->process ? device.named.note_dump(*start, *start->process) : std::nullopt;
     if (kind) count_process(device, gpu.address, *kind, *start->process, pass);
   }
 }

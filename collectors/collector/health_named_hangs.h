@@ -29,7 +29,7 @@ class NamedHangs {
   // it is not known, or if the core dump has named it. The driver reuses the ids of queues, so a later hang is the same
   // one only if its process is the same. At first it may have two processes: the one that opened the node and the one
   // that created the queue.
-  bool hung(const std::optional<GtQueue>& queue, HangKind kind, const std::optional<FaultProcess>& process) {
+  bool note_hang(const std::optional<GtQueue>& queue, HangKind kind, const std::optional<FaultProcess>& process) {
     if (queue) {
       Hang& hang = hangs_[*queue];
       hang = {kind, hang.is_named || process.has_value(), {now_, scrape_}};
@@ -45,9 +45,9 @@ class NamedHangs {
     return false;
   }
 
-  // The kind of the hang that a core dump of `process` belongs to: that of the queue's hang, or otherwise the dump's
-  // own reason. nullopt: a hang has named the process, or may have if the dump names no queue.
-  std::optional<HangKind> dumped(const CoreDumpStart& dump, const FaultProcess& process) {
+  // Notes a core dump of `process`. Returns the kind of the hang that it belongs to: that of the queue's hang, or
+  // otherwise the dump's own reason. nullopt: a hang has named the process, or may have if the dump names no queue.
+  std::optional<HangKind> note_dump(const CoreDumpStart& dump, const FaultProcess& process) {
     const auto queue = dump.queue ? std::optional(GtQueue{*dump.queue, dump.gt}) : std::nullopt;
     std::optional<HangKind> kind;
     bool is_named = false, is_one_kind = true;

@@ -323,7 +323,7 @@ void LevelZeroCollector::forget_most_ended() {
       std::move(reported), [](const Ended* ended) { return ended->owner; }, [](const Ended*) { return 1; });
   for (std::size_t i = LevelZeroPages::kMostPages; i < reported.size(); ++i) {
     reported[i]->forget();
-    left_out(PageRejection::too_many);
+    count_rejection(PageRejection::too_many);
   }
 }
 
@@ -336,7 +336,7 @@ void LevelZeroCollector::add_fair_share(std::vector<Shown> programs, Sums& sums)
   for (const Shown& program : programs) {
     const std::uint64_t more = program.series();
     if (series + more > most_series_) {
-      if (!without_series_.contains(*program.name)) left_out(PageRejection::too_many_series);
+      if (!without_series_.contains(*program.name)) count_rejection(PageRejection::too_many_series);
       without_series.insert(*program.name);
       continue;
     }

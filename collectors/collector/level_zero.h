@@ -47,7 +47,7 @@ class LevelZeroCollector final : public MachineCollector {
   std::vector<Shown> follow(LevelZeroSnapshot& snapshot, Nanoseconds now);
   void forget_most_ended();
   void add_fair_share(std::vector<Shown> programs, Sums& sums);
-  void left_out(PageRejection reason) { ++rejected_[static_cast<std::size_t>(reason)]; }
+  void count_rejection(PageRejection reason) { ++rejected_[static_cast<std::size_t>(reason)]; }
 
   LevelZeroPages pages_;
   const Nanoseconds retention_;

@@ -65,13 +65,13 @@ std::string workload_name(std::string_view name, std::string_view kind) {
   return valid;
 }
 
-bool WorkloadNaming::asks_for_exe() const {
+bool WorkloadNaming::needs_exe() const {
   return rules_ && std::any_of(rules_->begin(), rules_->end(), [](const WorkloadRule& rule) {
            return !rule.exe.empty() || rule.name.find("{exe") != std::string::npos;
          });
 }
 
-bool WorkloadNaming::asks_for_ancestors() const {
+bool WorkloadNaming::needs_ancestors() const {
   return rules_ &&
          std::any_of(rules_->begin(), rules_->end(), [](const WorkloadRule& rule) { return !rule.ancestor.empty(); });
 }
@@ -150,8 +150,8 @@ WorkloadLabels WorkloadNaming::labels_of(const Subject& subject) {
 
 WorkloadLabels WorkloadNaming::labels_of(const ClientProcess& process, const Directory& proc) {
   std::string exe;
-  if (asks_for_exe()) exe = proc.read_link(std::to_string(process.pid) + "/exe").value_or(std::string());
-  const auto ancestors = asks_for_ancestors() ? ancestors_of(process.pid, proc) : std::vector<std::string>();
+  if (needs_exe()) exe = proc.read_link(std::to_string(process.pid) + "/exe").value_or(std::string());
+  const auto ancestors = needs_ancestors() ? ancestors_of(process.pid, proc) : std::vector<std::string>();
   return labels_of({process, exe, ancestors});
 }
 

@@ -62,8 +62,8 @@ class WorkloadNaming {
   // Sets the rules, which take precedence; null: none.
   void use(std::shared_ptr<const WorkloadRules> rules) { rules_ = std::move(rules); }
   // Whether the rules need the programs and the ancestors of processes.
-  bool asks_for_exe() const;
-  bool asks_for_ancestors() const;
+  bool needs_exe() const;
+  bool needs_ancestors() const;
 
   struct Subject {
     const ClientProcess& process;
@@ -71,7 +71,7 @@ class WorkloadNaming {
     std::span<const std::string> ancestors = {};  // comm of each, the parent first
   };
   WorkloadLabels labels_of(const Subject& subject);
-  // The same; reads the programs and ancestors that the rules need from `proc`, the root of /proc.
+  // As above, but reads the program and the ancestors, if rules need them, from `proc`, the root of /proc.
   WorkloadLabels labels_of(const ClientProcess& process, const Directory& proc);
 
  private:

@@ -96,17 +96,17 @@ TEST_CASE("rules come first, and what none of them matches is grouped as usual")
   WorkloadNaming naming(WorkloadBy::pod, nullptr);
   const ClientProcess process = process_in("/system.slice/x.service");
   const std::string ancestors[] = {"sh", "packager-news"};
-  CHECK_FALSE(naming.asks_for_ancestors());
+  CHECK_FALSE(naming.needs_ancestors());
   naming.use(std::make_shared<const WorkloadRules>(
       WorkloadRules{{.name = "channel {ancestor:1}", .ancestor = {"packager-*"}}}));
-  CHECK(naming.asks_for_ancestors());
-  CHECK_FALSE(naming.asks_for_exe());
+  CHECK(naming.needs_ancestors());
+  CHECK_FALSE(naming.needs_exe());
   const WorkloadLabels found = naming.labels_of({process, "", ancestors});
   CHECK(found.workload == "channel news");
   CHECK(found.kind == "rule");
   CHECK(naming.labels_of({process}).workload == "x.service");
   naming.use(std::make_shared<const WorkloadRules>(WorkloadRules{{.name = "{exe}", .comm = {"ff*"}}}));
-  CHECK(naming.asks_for_exe());
+  CHECK(naming.needs_exe());
   CHECK(naming.labels_of({process, "/usr/bin/ffmpeg"}).workload == "/usr/bin/ffmpeg");
   naming.use(nullptr);
   CHECK(naming.labels_of({process}).workload == "x.service");
