@@ -167,7 +167,7 @@ class MachinePass {
   virtual std::span<const std::string> asleep() const = 0;
   // Engine time of the GPUs whose PMU was read in this scrape.
   virtual EngineSecondsByDevice engines_measured() const = 0;
-  // The same for the virtual functions of one of those GPUs, by its PCI address; null if it has none.
+  // Engine time of the virtual functions of one of those GPUs, by its PCI address; null if it has none.
   virtual std::shared_ptr<const VfEngines> vf_engines(const std::string&) const { return {}; }
   // Counters of the GPUs whose jobs were counted in this scrape.
   virtual JobCountersByDevice jobs_counted() const = 0;

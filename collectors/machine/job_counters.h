@@ -34,7 +34,7 @@ class JobCounters {
   virtual bool all_classes() const { return false; }
 
   // Events that arrived while the program for them was running on the same processor: the kernel does not run it again.
-  // One read for each program.
+  // Costs one system call for each program.
   virtual Reading<std::uint64_t> recursion_misses() const = 0;
 };
 

@@ -29,7 +29,7 @@ struct SysmanBytes {
   std::uint64_t read = 0, written = 0;
 };
 
-// One GPU; its parts without those of single tiles. Any thread.
+// One GPU. Values of single tiles are left out. Any thread.
 class SysmanDevice {
  public:
   virtual ~SysmanDevice() = default;

@@ -53,7 +53,7 @@ class UserNames {
 // directory: /proc/<pid>, held open so that all files are of one process. Absent if it is gone.
 Reading<ClientProcess> read_process(const Directory& directory, std::uint32_t pid, UserNames& users, Nanoseconds now,
                                     std::uint64_t page_size);
-// The same in one read: only what /proc/<pid>/stat says, so neither the user nor the control group.
+// As read_process(), but in one read of /proc/<pid>/stat, which has neither the user nor the control group.
 Reading<ClientProcess> read_process_stat(const Directory& directory, std::uint32_t pid, std::uint64_t page_size);
 
 }  // namespace igpu

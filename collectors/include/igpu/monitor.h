@@ -43,9 +43,9 @@ struct CollectorDescription {
   std::span<const MetricDescriptor* const> not_in_linux;
 };
 std::vector<CollectorDescription> describe_collectors();
-// Those of them that run with these options.
+// The collectors that run with these options.
 std::vector<CollectorDescription> describe_collectors(const MonitorOptions& options);
-// Whether one of those reads processes of this machine.
+// Whether one of the collectors that run with these options reads processes of this machine.
 bool reads_processes(const MonitorOptions& options);
 // Metrics that belong to no collector (intel_gpu_exporter_devices, scrape durations, feature_available).
 std::span<const MetricDescriptor* const> registry_metrics();
