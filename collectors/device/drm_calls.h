@@ -16,16 +16,16 @@ inline std::string i915_query(std::uint64_t id) { return "i915-" + std::to_strin
 inline std::string i915_param(std::int32_t param) { return "i915-param-" + std::to_string(param); }
 inline std::string xe_query(std::uint32_t query) { return "xe-" + std::to_string(query); }
 
-// A query, in one of the two calls that make it: for the size, and for the result. what: one of the above (kThrottle
-// has no result, and the only call of a parameter is answered by one number), "xe-7-1" for one of several firmwares;
-// empty for another call.
+// A query, in one of its two calls: the first for the size of the result, the second for the result. what: one of the
+// above, or "xe-7-1" for one of several firmwares; empty for any other call. kThrottle has no result, and a parameter
+// is one call whose result is a number.
 struct Question {
   std::string what;
   bool for_size = false;
 };
 Question question(unsigned long request, const void* argument);
 
-// The result of a query: its size or the number that it asks for, and, unless asked for_size, its bytes.
+// The result of a query: its size or the queried number, and, unless for_size was set, its bytes.
 struct Result {
   std::size_t number = 0;
   std::string_view bytes;

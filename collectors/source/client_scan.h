@@ -16,9 +16,9 @@
 
 namespace igpu {
 
-// The part of a scan that all finders share. Once the finder knows which processes may hold a client, this class reads
-// the known clients, scans the chosen processes within the time limit, and remembers the result for the next scan.
-// Call order: begin(), memory().follow(), set must_scan of processes, read_known(), scan_chosen(), finish().
+// The part of a scan that all finders share. Once the finder has determined which processes may hold a client, this
+// class reads the known clients, scans the chosen processes within the time limit, and remembers the result for the
+// next scan. Call order: begin(), memory().follow(), set must_scan of processes, read_known(), scan_chosen(), finish().
 class ClientScan {
  public:
   ClientScan(Machine& machine, Nanoseconds limit) : machine_(machine), limit_(limit), users_(machine.names) {}

@@ -70,7 +70,7 @@ class JobEventReader {
   const std::vector<JobTracepoint>& tracepoints() const { return tracepoints_; }
 
   bool reads(const TraceRecord& record) const;
-  // nullopt: not an event of a job (reads() tells whether its tracepoint is known), or an event that names no fence.
+  // nullopt: not an event of a job (its tracepoint may be unknown, see reads()), or an event that names no fence.
   std::optional<JobEvent> job_event(const TraceRecord& record) const;
   std::optional<FenceWaitEvent> wait_event(const TraceRecord& record) const;
 

@@ -41,7 +41,7 @@ struct LevelZeroKindUse {
 struct LevelZeroProcess {
   std::string file;  // its page's name
   std::string comm, executable;
-  std::int64_t pid = 0;  // as this process sees it while it is alive, otherwise its own
+  std::int64_t pid = 0;  // in the namespace of this process while it is alive, otherwise in its own
   bool alive = false;
   bool exited = false;  // ended, and its exit handlers ran
   std::uint64_t started_realtime_ns = 0, ended_realtime_ns = 0;
