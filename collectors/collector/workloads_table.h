@@ -91,7 +91,6 @@ class WorkloadTable {
 
   // Sorted by name, with "other" if a workload has been folded into it.
   std::vector<const Workload*> workloads() const;
-  std::size_t folded() const { return folded_.size(); }
   // The names of the workloads in "other".
   const std::set<std::string, std::less<>>& folded_names() const { return folded_; }
 
