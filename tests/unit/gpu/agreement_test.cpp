@@ -45,6 +45,11 @@ bool has_field(std::string_view metric) {
                                           "gpu.faults",
                                           "gpu.survivability",
                                           "gpu.may_sleep",  // of the collector health, which a Gpu does not run
+                                          "hangs.count",
+                                          "hang_cause.hangs",
+                                          "gpu.resets",
+                                          "gpu.uncorrectable_pcie_errors",
+                                          "temperature_limit.value",
                                           "pcie.slot_speed",
                                           "pcie.slot_width"};
   const auto fields = model::fields_of(metric);
