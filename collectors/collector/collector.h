@@ -208,12 +208,14 @@ std::unique_ptr<Base> create_collector(const Context& context) {
   }
 }
 
-// entry<EnginesCollector>(): the class has static constexpr CollectorInfo kInfo. OfMachine: a second class for the
-// object of the machine.
+// entry<EnginesCollector>(): the class has static constexpr CollectorInfo kInfo. It is a collector, or its create()
+// chooses one by the GPU's driver. OfMachine: a second class for the object of the machine.
 template <class C, class OfMachine = C>
 constexpr CollectorEntry entry() {
   CollectorEntry entry{&C::kInfo};
-  if constexpr (std::is_base_of_v<Collector, C>) entry.create = &create_collector<C, Collector, CollectorContext>;
+  constexpr bool chooses = requires(const CollectorContext& context) { C::create(context); };
+  if constexpr (chooses || std::is_base_of_v<Collector, C>)
+    entry.create = &create_collector<C, Collector, CollectorContext>;
   if constexpr (std::is_base_of_v<MachineCollector, OfMachine>)
     entry.create_for_machine = &create_collector<OfMachine, MachineCollector, MachineContext>;
   return entry;

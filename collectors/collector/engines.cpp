@@ -8,15 +8,15 @@
 namespace igpu {
 
 std::unique_ptr<Collector> EnginesCollector::create(const CollectorContext& context) {
-  std::unique_ptr<EngineMeter> meter;
-  if (context.gpu.driver == Driver::i915) {
-    meter = std::make_unique<I915EngineMeter>(context);
-  } else if (context.gpu.driver == Driver::wddm) {
-    meter = std::make_unique<WddmEngineMeter>(context);
-  } else {
-    meter = std::make_unique<XeEngineMeter>(context);
+  switch (context.gpu.driver) {
+    case Driver::i915:
+      return std::make_unique<I915EnginesCollector>(context);
+    case Driver::wddm:
+      return std::make_unique<WddmEnginesCollector>(context);
+    case Driver::xe:
+      break;
   }
-  return std::make_unique<EnginesCollector>(std::move(meter));
+  return std::make_unique<XeEnginesCollector>(context);
 }
 
 }  // namespace igpu

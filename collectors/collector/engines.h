@@ -10,20 +10,11 @@
 
 namespace igpu {
 
-// Engine busy time as one driver reports it: engines_i915, engines_xe, engines_wddm.
-class EngineMeter {
- public:
-  virtual ~EngineMeter() = default;
-  virtual void collect(ScrapePass& pass, SampleSink& out) = 0;
-  virtual void gpu_is_suspended() {}
-};
-
 enum class XeEngineSource { automatic, pmu, fdinfo };
 
 // How busy every engine of the GPU is: from the PMU or, without access to it, from the time of the visible DRM clients,
-// added up by class.
-class EnginesCollector final : public Collector {
- public:
+// added up by class. The collector itself is the driver's: engines_i915, engines_xe, engines_wddm.
+struct EnginesCollector {
   static constexpr Metric<Seconds, 5> kBusy{
       "intel_gpu_engine_busy_seconds_total",
       Kind::counter,
@@ -150,13 +141,6 @@ class EnginesCollector final : public Collector {
   };
 
   static std::unique_ptr<Collector> create(const CollectorContext& context);
-  explicit EnginesCollector(std::unique_ptr<EngineMeter> meter) : meter_(std::move(meter)) {}
-
-  void collect(ScrapePass& pass, SampleSink& out) override { meter_->collect(pass, out); }
-  void gpu_is_suspended() override { meter_->gpu_is_suspended(); }
-
- private:
-  std::unique_ptr<EngineMeter> meter_;
 };
 
 }  // namespace igpu

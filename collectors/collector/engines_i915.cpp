@@ -14,7 +14,7 @@ Seconds seconds_of(std::uint64_t nanoseconds) { return Seconds{static_cast<doubl
 
 }  // namespace
 
-I915EngineMeter::I915EngineMeter(const CollectorContext& context)
+I915EnginesCollector::I915EnginesCollector(const CollectorContext& context)
     : gpu_(context.gpu),
       pmu_(context.gpu_pmu),
       min_window_(context.min_window),
@@ -24,7 +24,7 @@ I915EngineMeter::I915EngineMeter(const CollectorContext& context)
 }
 
 // The driver lists exactly the events that it would accept.
-bool I915EngineMeter::find_events() {
+bool I915EnginesCollector::find_events() {
   const auto events = pmu_.events();
   if (!events) return false;
   for (const std::string& event : *events)
@@ -47,7 +47,7 @@ bool I915EngineMeter::find_events() {
   return true;
 }
 
-std::optional<Ratio> I915EngineMeter::advance(Event& event) {
+std::optional<Ratio> I915EnginesCollector::advance(Event& event) {
   const auto raw = pmu_.raw(*event.handle);
   if (!raw) return std::nullopt;
   stepped_back_ = stepped_back_ || *raw < event.last_raw;
@@ -57,7 +57,7 @@ std::optional<Ratio> I915EngineMeter::advance(Event& event) {
   return clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->elapsed.count()));
 }
 
-bool I915EngineMeter::write_busy(Engine& engine, SampleSink& out) {
+bool I915EnginesCollector::write_busy(Engine& engine, SampleSink& out) {
   if (!engine.busy.handle) return false;
   const auto total = pmu_.count(*engine.busy.handle);
   if (!total) {
@@ -74,8 +74,8 @@ bool I915EngineMeter::write_busy(Engine& engine, SampleSink& out) {
   return true;
 }
 
-bool I915EngineMeter::write_event(const Engine& engine, Event& event, const Metric<Seconds, 4>& total_metric,
-                                  const Metric<Ratio, 4>& ratio_metric, SampleSink& out) {
+bool I915EnginesCollector::write_event(const Engine& engine, Event& event, const Metric<Seconds, 4>& total_metric,
+                                       const Metric<Ratio, 4>& ratio_metric, SampleSink& out) {
   if (!event.handle) return false;
   const auto total = pmu_.count(*event.handle);
   if (!total) {
@@ -88,7 +88,8 @@ bool I915EngineMeter::write_event(const Engine& engine, Event& event, const Metr
   return true;
 }
 
-void I915EngineMeter::report(const FeatureDescriptor& feature, bool counts, bool asked_for, SampleSink& out) const {
+void I915EnginesCollector::report(const FeatureDescriptor& feature, bool counts, bool asked_for,
+                                  SampleSink& out) const {
   if (counts) {
     out.available(feature);
   } else {
@@ -97,7 +98,7 @@ void I915EngineMeter::report(const FeatureDescriptor& feature, bool counts, bool
 }
 
 // Whether any engine's busy time counts.
-bool I915EngineMeter::write_engines(SampleSink& out) {
+bool I915EnginesCollector::write_engines(SampleSink& out) {
   if (const std::uint64_t generation = pmu_.generation(); generation != generation_) {
     generation_ = generation;
     for (Engine& engine : engines_)
@@ -128,7 +129,7 @@ bool I915EngineMeter::write_engines(SampleSink& out) {
   return busy;
 }
 
-void I915EngineMeter::collect(ScrapePass& pass, SampleSink& out) {
+void I915EnginesCollector::collect(ScrapePass& pass, SampleSink& out) {
   if (!found_) found_ = find_events();  // the PMU may appear shortly after the device
   const Reading<Unit> outcome = found_ ? pmu_.refresh(pass.number()) : Reading<Unit>(Absent{Reason::kernel, ENOENT});
   if (outcome.is_failure()) {
@@ -161,7 +162,7 @@ void I915EngineMeter::collect(ScrapePass& pass, SampleSink& out) {
 }
 
 // The PMU measures; what the clients counted before it is kept.
-void I915EngineMeter::take_over(ScrapePass& pass, SampleSink& out) {
+void I915EnginesCollector::take_over(ScrapePass& pass, SampleSink& out) {
   if (std::exchange(clients_measure_, false)) {
     awaits_ratio_ = true;
     if (const auto snapshot = pass.clients()) {

@@ -15,9 +15,9 @@ namespace igpu {
 
 // Engines of an i915 GPU: the events <engine>-busy, -wait and -sema of its PMU, which do not keep the GPU awake, or
 // otherwise its clients.
-class I915EngineMeter final : public EngineMeter {
+class I915EnginesCollector final : public Collector {
  public:
-  explicit I915EngineMeter(const CollectorContext& context);
+  explicit I915EnginesCollector(const CollectorContext& context);
   void collect(ScrapePass& pass, SampleSink& out) override;
 
  private:

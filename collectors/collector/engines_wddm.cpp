@@ -16,7 +16,7 @@ constexpr std::string_view kOfNode = "d3dkmt", kOfProcesses = "pdh";
 
 }  // namespace
 
-WddmEngineMeter::WddmEngineMeter(const CollectorContext& context)
+WddmEnginesCollector::WddmEnginesCollector(const CollectorContext& context)
     : gpu_(context.gpu),
       memory_(context.memory),
       min_window_(context.min_window),
@@ -25,7 +25,7 @@ WddmEngineMeter::WddmEngineMeter(const CollectorContext& context)
 
 // A node has counted since its driver started, and so all that a process has used it for: one that says 0 does not
 // count. That stays known when the process has ended.
-void WddmEngineMeter::find_still_classes(ScrapePass& pass) {
+void WddmEnginesCollector::find_still_classes(ScrapePass& pass) {
   ByClass has_nodes{}, counts{}, used{};
   for (const Engine& engine : engines_) {
     if (!engine.facts.engine_class) continue;
@@ -42,12 +42,12 @@ void WddmEngineMeter::find_still_classes(ScrapePass& pass) {
   for (std::size_t i = 0; i < kEngineClasses; ++i) still_[i] = has_nodes[i] && !counts[i] && (still_[i] || used[i]);
 }
 
-bool WddmEngineMeter::is_still(const Engine& engine) const {
+bool WddmEnginesCollector::is_still(const Engine& engine) const {
   return engine.facts.engine_class && still_[static_cast<std::size_t>(*engine.facts.engine_class)];
 }
 
-void WddmEngineMeter::write(const Engine& engine, Count& count, Nanoseconds busy, std::string_view source,
-                            ScrapePass& pass, EngineSeconds& by_class, SampleSink& out) const {
+void WddmEnginesCollector::write(const Engine& engine, Count& count, Nanoseconds busy, std::string_view source,
+                                 ScrapePass& pass, EngineSeconds& by_class, SampleSink& out) const {
   // Another driver than at the last scrape counts from zero.
   const std::uint64_t total = count.nanoseconds.advance(static_cast<std::uint64_t>(busy.count()));
   const Seconds seconds{static_cast<double>(total) / 1e9};
@@ -61,7 +61,7 @@ void WddmEngineMeter::write(const Engine& engine, Count& count, Nanoseconds busy
   }
 }
 
-void WddmEngineMeter::collect(ScrapePass& pass, SampleSink& out) {
+void WddmEnginesCollector::collect(ScrapePass& pass, SampleSink& out) {
   out.absent(EnginesCollector::kWaitFeature, {Reason::kernel});
   out.absent(EnginesCollector::kInterruptsFeature, {Reason::kernel});
   FeatureReport report(out, kBusyByNodes, {Reason::kernel});

@@ -16,9 +16,9 @@ namespace igpu {
 // Engines of a GPU under Windows: the running time of its nodes, which the graphics kernel has counted since the driver
 // started. Some drivers have nodes whose time stays 0 while processes use them. In that case the time of all engines
 // comes from Windows' performance counters. Each source has a counter of its own.
-class WddmEngineMeter final : public EngineMeter {
+class WddmEnginesCollector final : public Collector {
  public:
-  explicit WddmEngineMeter(const CollectorContext& context);
+  explicit WddmEnginesCollector(const CollectorContext& context);
   void collect(ScrapePass& pass, SampleSink& out) override;
 
  private:

@@ -21,7 +21,7 @@ std::array<std::uint32_t, kEngineClasses> engines_by_class(const std::vector<Eng
 
 }  // namespace
 
-void XeEngineMeter::BusyTime::add(std::uint64_t worked, std::uint64_t passed, double elapsed) {
+void XeEnginesCollector::BusyTime::add(std::uint64_t worked, std::uint64_t passed, double elapsed) {
   if (passed == 0) return;
   // Time that is reported late, beyond the elapsed time, is counted in the next interval; more than that is invalid.
   const std::uint64_t in_time = std::min(worked, passed);
@@ -31,8 +31,8 @@ void XeEngineMeter::BusyTime::add(std::uint64_t worked, std::uint64_t passed, do
   nanoseconds.add(static_cast<std::uint64_t>(std::llround(share * elapsed)));
 }
 
-XeEngineMeter::Engine::Engine(const EngineInstance& engine, PmuSession& pmu, CounterMemory& memory,
-                              Nanoseconds min_window)
+XeEnginesCollector::Engine::Engine(const EngineInstance& engine, PmuSession& pmu, CounterMemory& memory,
+                                   Nanoseconds min_window)
     : instance(engine),
       gt(std::to_string(instance.gt)),
       name(xe_engine_name(instance)),
@@ -41,7 +41,7 @@ XeEngineMeter::Engine::Engine(const EngineInstance& engine, PmuSession& pmu, Cou
       total(pmu.want(kXeTotalTicks, xe_engine_terms(instance))),
       busy(memory.counter("busy/gt" + gt + "/" + name), min_window) {}
 
-XeEngineMeter::XeEngineMeter(const CollectorContext& context)
+XeEnginesCollector::XeEnginesCollector(const CollectorContext& context)
     : machine_(context.machine),
       gpu_(context.gpu),
       pmu_(context.gpu_pmu),
@@ -52,7 +52,7 @@ XeEngineMeter::XeEngineMeter(const CollectorContext& context)
       sleep_(context.machine.sys, context.gpu.pci_path),
       clients_(context.memory, context.gpu.address, context.min_window) {}
 
-Reading<Unit> XeEngineMeter::find_engines() {
+Reading<Unit> XeEnginesCollector::find_engines() {
   const Reading<std::vector<EngineInstance>> engines =
       xe_pmu_engines(machine_, gpu_, pmu_, source_ == XeEngineSource::automatic);
   if (!engines) {
@@ -67,7 +67,7 @@ Reading<Unit> XeEngineMeter::find_engines() {
   return Unit{};
 }
 
-void XeEngineMeter::follow_functions(SampleSink& out) {
+void XeEnginesCollector::follow_functions(SampleSink& out) {
   if (gpu_.virtual_function) return;
   const auto counted = enabled_vfs_.counted();
   if (!counted) return out.failed(counted.failure());
@@ -80,7 +80,7 @@ void XeEngineMeter::follow_functions(SampleSink& out) {
   count_functions();
 }
 
-void XeEngineMeter::count_functions() {
+void XeEnginesCollector::count_functions() {
   for (Engine& engine : engines_) {
     for (const VirtualShare& share : engine.functions) pmu_.drop(share.active);
     engine.functions.clear();
@@ -94,7 +94,7 @@ void XeEngineMeter::count_functions() {
 }
 
 // Opens the PMU if need be and reads it.
-Reading<Unit> XeEngineMeter::try_pmu(ScrapePass& pass) {
+Reading<Unit> XeEnginesCollector::try_pmu(ScrapePass& pass) {
   if (undescribed_) return kNotDescribed;  // opening it again would only wake the GPU
   if (!found_)
     if (const auto found = find_engines(); !found) return found;
@@ -113,7 +113,7 @@ Reading<Unit> XeEngineMeter::try_pmu(ScrapePass& pass) {
 }
 
 // After a successful read: ticks become seconds. Whether any engine was active since the last one.
-bool XeEngineMeter::take_ticks() {
+bool XeEnginesCollector::take_ticks() {
   const Nanoseconds time = pmu_.time();
   const Nanoseconds since = time - last_time_;
   const double elapsed = static_cast<double>(since.count());
@@ -180,7 +180,7 @@ bool XeEngineMeter::take_ticks() {
   return active_at_all;
 }
 
-void XeEngineMeter::write_engines(bool with_ratios, SampleSink& out) const {
+void XeEnginesCollector::write_engines(bool with_ratios, SampleSink& out) const {
   const PmuSession::Values values = pmu_.values();
   for (const Engine& engine : engines_) {
     const auto active = values.count(engine.active);
@@ -198,7 +198,7 @@ void XeEngineMeter::write_engines(bool with_ratios, SampleSink& out) const {
   }
 }
 
-ClientEngineTime::ByClass XeEngineMeter::busy_by_class() const {
+ClientEngineTime::ByClass XeEnginesCollector::busy_by_class() const {
   ClientEngineTime::ByClass sums{};
   for (const Engine& engine : engines_)
     sums[static_cast<std::size_t>(engine.engine_class)] += engine.busy.nanoseconds.total();
@@ -206,7 +206,7 @@ ClientEngineTime::ByClass XeEngineMeter::busy_by_class() const {
 }
 
 // Of function 0, whose clients are those of this machine.
-ClientEngineTime::ByClass XeEngineMeter::own_busy_by_class() const {
+ClientEngineTime::ByClass XeEnginesCollector::own_busy_by_class() const {
   ClientEngineTime::ByClass sums{};
   for (const Engine& engine : engines_) sums[static_cast<std::size_t>(engine.engine_class)] += engine.own_nanoseconds;
   return sums;
@@ -214,7 +214,7 @@ ClientEngineTime::ByClass XeEngineMeter::own_busy_by_class() const {
 
 // Some milliseconds lie between the last scan of the clients and the opening of the PMU, more on a machine with many
 // processes. The clients' counters include that time; this reads them once more.
-void XeEngineMeter::count_gap_before_pmu(ScrapePass& pass, Nanoseconds read_at) {
+void XeEnginesCollector::count_gap_before_pmu(ScrapePass& pass, Nanoseconds read_at) {
   ClientEngineTime::PmuCount counted = *std::exchange(pmu_start_, std::nullopt);
   const auto sums = own_busy_by_class();
   for (std::size_t i = 0; i < kEngineClasses; ++i) counted.nanoseconds[i] = sums[i] - counted.nanoseconds[i];
@@ -227,7 +227,7 @@ void XeEngineMeter::count_gap_before_pmu(ScrapePass& pass, Nanoseconds read_at) 
 }
 
 // The clients take over.
-void XeEngineMeter::close_pmu(ScrapePass& pass, SampleSink& out) {
+void XeEnginesCollector::close_pmu(ScrapePass& pass, SampleSink& out) {
   pmu_.close();
   open_ = false;
   pmu_start_.reset();
@@ -242,7 +242,7 @@ void XeEngineMeter::close_pmu(ScrapePass& pass, SampleSink& out) {
 }
 
 // The PMU measures.
-void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
+void XeEnginesCollector::read_pmu(ScrapePass& pass, SampleSink& out) {
   usable_ = try_pmu(pass);
   if (usable_.is_failure()) {
     out.failed(usable_.failure());  // it stays open: the next read may succeed
@@ -275,7 +275,7 @@ void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
 }
 
 // The clients measure, and their activity opens the PMU.
-void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
+void XeEnginesCollector::watch_clients(ScrapePass& pass, SampleSink& out) {
   bool moved = false;
   bool some_hidden = true;
   const auto snapshot = pass.clients();
@@ -328,7 +328,7 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
   }
 }
 
-void XeEngineMeter::report_features(SampleSink& out) const {
+void XeEnginesCollector::report_features(SampleSink& out) const {
   if (source_ == XeEngineSource::fdinfo) {
     out.absent(EnginesCollector::kBusyFeature, {Reason::disabled});
   } else if (usable_ && hidden_) {
@@ -348,7 +348,7 @@ void XeEngineMeter::report_features(SampleSink& out) const {
   out.absent(EnginesCollector::kInterruptsFeature, never);
 }
 
-VfEngines XeEngineMeter::vf_engines() const {
+VfEngines XeEnginesCollector::vf_engines() const {
   VfEngines engines;
   engines.enabled = functions_.enabled;
   if (source_ == XeEngineSource::fdinfo) return engines;
@@ -360,7 +360,7 @@ VfEngines XeEngineMeter::vf_engines() const {
 }
 
 // Returns the first event that has no value, with which it ends.
-std::optional<PmuSession::Handle> XeEngineMeter::take_shares(std::vector<VfEngineTime>& times) const {
+std::optional<PmuSession::Handle> XeEnginesCollector::take_shares(std::vector<VfEngineTime>& times) const {
   const bool is_open = pmu_.is_open();
   const PmuSession::Values values = pmu_.values();
   times.reserve(engines_.size() * functions_.number);
@@ -376,14 +376,14 @@ std::optional<PmuSession::Handle> XeEngineMeter::take_shares(std::vector<VfEngin
 }
 
 // Once, when the GPU is first seen awake: classes that no client has reported are known.
-void XeEngineMeter::ask_node() {
+void XeEnginesCollector::ask_node() {
   if (std::exchange(asked_node_, true)) return;
   const auto node = machine_.drm.open(gpu_.render_node);
   if (!node) return;
   if (const auto engines = xe_engines(**node)) clients_.set_engines(engines_by_class(*engines));
 }
 
-void XeEngineMeter::collect(ScrapePass& pass, SampleSink& out) {
+void XeEnginesCollector::collect(ScrapePass& pass, SampleSink& out) {
   ask_node();
   follow_functions(out);
   clients_ratio_ = false;
@@ -399,7 +399,7 @@ void XeEngineMeter::collect(ScrapePass& pass, SampleSink& out) {
   if (functions_.number > 0) pass.vf_engines_measured(vf_engines());
 }
 
-void XeEngineMeter::gpu_is_suspended() {
+void XeEnginesCollector::gpu_is_suspended() {
   // Impossible with an open PMU, unless the driver was configured to suspend in spite of it.
   if (open_ || pmu_.is_open()) {
     pmu_.close();

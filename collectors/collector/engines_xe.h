@@ -22,9 +22,9 @@ namespace igpu {
 //
 // On a physical function with SR-IOV virtual functions enabled, the event of an engine counts for function 0, the
 // host's own, and each virtual function has an event of its own. The engine's busy time is their sum.
-class XeEngineMeter final : public EngineMeter {
+class XeEnginesCollector final : public Collector {
  public:
-  explicit XeEngineMeter(const CollectorContext& context);
+  explicit XeEnginesCollector(const CollectorContext& context);
   void collect(ScrapePass& pass, SampleSink& out) override;
   void gpu_is_suspended() override;
 
