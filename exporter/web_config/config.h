@@ -60,7 +60,6 @@ struct WebConfig {
   std::vector<std::pair<std::string, std::string>> headers;  // for every response
   std::map<std::string, std::string, std::less<>> users;     // name -> bcrypt hash; empty: no authentication
   RateLimit rate_limit;
-  bool http2 = true;                 // permission, not a promise: every HTTP/2 client also speaks HTTP/1.1
   bool ends_with_line_break = true;  // of the file; otherwise its last line may be incomplete
 };
 

@@ -148,7 +148,6 @@ TEST_CASE("headers: five names, two of them with fixed values, one line each") {
       "http_server_config:\n  http2: false\n  headers:\n    Strict-Transport-Security: max-age=1\n"
       "    X-Frame-Options: deny\n    Content-Security-Policy: |\n      default-src\n      'none'\n"
       "    X-XSS-Protection: ''\n");
-  CHECK_FALSE(config.http2);
   using Header = std::pair<std::string, std::string>;
   CHECK(config.headers == std::vector<Header>{{"Content-Security-Policy", "default-src 'none'"},
                                               {"X-Frame-Options", "deny"},
