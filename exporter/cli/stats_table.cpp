@@ -77,7 +77,7 @@ std::string stats_table(const PageView& view, std::span<const Gpu> gpus) {
     append_wrapped(out, clean_text(name_of(npu)) + " (NPU, intel_vpu)", 2);
     out += '\n';
     if (npu.suspended.value_or(false)) out += "  suspended; it is not woken\n";
-    for (const SummarySection& section : summarize(npu)) add_section(out, section);
+    for (const SummarySection& section : sections_of(npu)) add_section(out, section);
   }
   return out;
 }

@@ -122,7 +122,7 @@ void add_npu(Html& html, const snapshot::Npu& npu) {
   html.markup("<section class=\"gpu\"><h3>").text(name_of(npu)).markup("</h3>\n<p class=\"about\">");
   html.text(npu.address).markup(" · NPU · intel_vpu · ").text(npu.accel).markup("</p>\n");
   if (npu.suspended.value_or(false)) html.markup("<p>Suspended.</p>\n");
-  add_sections(html, summarize(npu));
+  add_sections(html, sections_of(npu));
   html.markup("</section>\n");
 }
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "format/json_writer.h"
+#include "report/gpu_summary.h"
+#include "text/ascii.h"
 
 namespace igpu::exporter {
 
@@ -152,6 +154,22 @@ void put_health(JsonWriter& json, const GpuModel& gpu) {
   put(json, "hang_captured", gpu.hang_captured);
 }
 
+// Sections that the script draws from the values of the view.
+constexpr std::array<std::string_view, 10> kDrawn{"engines", "busy",        "frequency", "throttled", "rc6",
+                                                  "power",   "temperature", "fan",       "memory",    "functions"};
+
+// All other sections, as text: a new one is on the page without a change here or in the script.
+void put_more(JsonWriter& json, std::vector<SummarySection> sections) {
+  std::erase_if(sections, [](const SummarySection& section) {
+    return std::find(kDrawn.begin(), kDrawn.end(), section.title) != kDrawn.end();
+  });
+  put_rows(json, "more", sections, [&](const SummarySection& section) {
+    json.member("title", section.title);
+    put_rows(json, "rows", section.rows,
+             [&](const SummaryRow& row) { json.member("name", row.name).member("value", trimmed(row.value)); });
+  });
+}
+
 void write_gpu(JsonWriter& json, const GpuModel& gpu) {
   json.member("device", gpu.gpu.address);
   put(json, "name", gpu.gpu.name);
@@ -181,6 +199,7 @@ void write_gpu(JsonWriter& json, const GpuModel& gpu) {
   });
   put_users(json, gpu);
   put_health(json, gpu);
+  put_more(json, sections_of(gpu));
   put_texts(json, "missing", gpu.missing);
 }
 
@@ -194,6 +213,7 @@ void write_npu(JsonWriter& json, const Npu& npu) {
   put(json, "limit", npu.max_frequency);
   put(json, "celsius", npu.temperature);
   put(json, "memory", npu.resident_memory);
+  put_more(json, sections_of(npu));
 }
 
 }  // namespace

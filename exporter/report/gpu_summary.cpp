@@ -106,7 +106,7 @@ void put_functions(Sections& to, const GpuModel& gpu) {
 
 }  // namespace
 
-GpuSummary summarize(const GpuModel& gpu) {
+std::vector<SummarySection> sections_of(const GpuModel& gpu) {
   Sections to;
   to.add("engines", gpu.engines, [&](auto& out, const Engine& row) { to.put(out, name_of(row), row.busy); });
   to.add("frequency", gpu.frequencies, [&](auto& out, const Frequency& row) {
@@ -121,10 +121,12 @@ GpuSummary summarize(const GpuModel& gpu) {
   to.add("fan", gpu.fans, [&](auto& out, const Fan& row) { to.put(out, row.name, Reading(row.speed)); });
   to.add("memory", gpu.memory, put_memory);
   put_functions(to, gpu);
-  return {gpu.suspended.value_or(false), std::move(to.sections), processes(gpu)};
+  return std::move(to.sections);
 }
 
-std::vector<SummarySection> summarize(const Npu& npu) {
+GpuSummary summarize(const GpuModel& gpu) { return {gpu.suspended.value_or(false), sections_of(gpu), processes(gpu)}; }
+
+std::vector<SummarySection> sections_of(const Npu& npu) {
   Sections to;
   const Reading<std::vector<Npu>> one(std::vector<Npu>{npu});
   to.add("busy", one, [&](auto& out, const Npu& row) { to.put(out, "jobs submitted", row.busy); });

@@ -31,7 +31,8 @@ struct GpuSummary {
 };
 
 GpuSummary summarize(const GpuModel& gpu);
-std::vector<SummarySection> summarize(const snapshot::Npu& npu);
+std::vector<SummarySection> sections_of(const GpuModel& gpu);
+std::vector<SummarySection> sections_of(const snapshot::Npu& npu);
 
 // "Lunar Lake NPU"; "NPU" if the name is not known.
 std::string name_of(const snapshot::Npu& npu);

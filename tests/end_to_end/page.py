@@ -237,6 +237,7 @@ def check_hostile(browser, between, pictures):
             gpu["hangs"] = [{"kind": HOSTILE[0], "class": "video", "count": 2}]
             gpu["hang_causes"] = [{"pid": 100, "comm": HOSTILE[1], "hangs": 2}]
             gpu["throttle_reasons"] = [HOSTILE[5]]
+            gpu["more"] = [{"title": HOSTILE[0], "rows": [{"name": HOSTILE[1], "value": HOSTILE[2]}]}]
             gpu["temperatures"] = [{"sensor": HOSTILE[0]}, {"sensor": HOSTILE[1], "celsius": 50}]
 
     between.change = hostile

@@ -125,6 +125,7 @@
       faults: [],
       hangs: [],
       hang_causes: [],
+      more: npu.more,
       missing: []
     };
   }
@@ -315,6 +316,11 @@
     'power saving': asleepTile
   };
 
+  // Of a section of the reading that is text.
+  function textTile([first, ...others]) {
+    return {value: first.value, note: [first.name, ...others.map((one) => one.name + ' ' + one.value)].join(' · ')};
+  }
+
   // A table of those who use the GPU. Rows keep their place for as long as their load is about the same.
   class Users {
     constructor(caption, columns) {
@@ -462,14 +468,15 @@
     // How many there are.
     showTiles(gpu, now) {
       const tiles = [];
-      this.tile.begin();
-      for (const name in kTiles) {
-        const shown = kTiles[name](gpu);
-        if (!shown) continue;
+      const add = (name, shown) => {
+        if (!shown) return;
         const tile = this.tile.get(name);
         tile.show(shown, now);
         tiles.push(tile.root);
-      }
+      };
+      this.tile.begin();
+      for (const name in kTiles) add(name, kTiles[name](gpu));
+      for (const section of gpu.more) add(section.title, textTile(section.rows));
       this.tile.end();
       arrange(this.tiles, tiles);
       return tiles.length;

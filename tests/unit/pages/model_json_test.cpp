@@ -44,7 +44,7 @@ TEST_CASE("a GPU of which only the identity is known") {
   const nlohmann::json json = Machine().identify().json();
   CHECK(json.at("gpus") == nlohmann::json::parse(R"([{"device":"0000:03:00.0","name":"B580","kind":"discrete",
     "driver":"xe","card":"card0","engines":[],"power":[],"rc6":[],"workloads":[],"functions":[],"throttle_reasons":[],
-    "faults":[],"hangs":[],"hang_causes":[],"missing":[]}])"));
+    "faults":[],"hangs":[],"hang_causes":[],"more":[],"missing":[]}])"));
 }
 
 TEST_CASE("the rules of the model are applied: what is drawn is first, a critical temperature is the limit") {
@@ -67,6 +67,17 @@ TEST_CASE("the rules of the model are applied: what is drawn is first, a critica
   CHECK(gpu.at("clocks") == nlohmann::json::parse(R"([{"gt":0,"hertz":5e8,"limit":2e9,"hardware_limit":2e9}])"));
   CHECK(gpu.at("processes") ==
         nlohmann::json::parse(R"([{"pid":7,"comm":"ffmpeg","place":"live.service","busy":{"video":0.5}}])"));
+}
+
+TEST_CASE("what stats prints and the view has no values for is text") {
+  Machine machine;
+  machine.add("intel_npu_info", {{"accel", "accel0"}, {"name", "Lunar Lake NPU"}}, 1);
+  machine.add("intel_npu_busy_ratio", {}, 0.25);
+  machine.add("intel_npu_recoveries_total", {}, 2);
+  const nlohmann::json npu = machine.json().at("npus").at(0);
+  CHECK(npu.at("busy") == 0.25);
+  CHECK(npu.at("more") ==
+        nlohmann::json::parse(R"([{"title":"resets","rows":[{"name":"since the start","value":"2"}]}])"));
 }
 
 TEST_CASE("what JSON cannot write is left out") {
