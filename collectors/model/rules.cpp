@@ -40,11 +40,12 @@ const Power* snapshot::draw_of(const GpuModel& gpu) {
   return nullptr;
 }
 
-const PowerLimit* snapshot::limit_of(const GpuModel& gpu, const Power& power) {
+const PowerLimit* snapshot::power_limit_of(const GpuModel& gpu, std::span<const std::string_view> domains) {
   if (!gpu.power_limits) return nullptr;
   for (const std::string_view limit : {"max", "cap", "rated_max", "crit"})
-    for (const PowerLimit& one : *gpu.power_limits)
-      if (one.domain == power.domain && one.limit == limit) return &one;
+    for (const std::string_view domain : domains)
+      for (const PowerLimit& one : *gpu.power_limits)
+        if (one.domain == domain && one.limit == limit) return &one;
   return nullptr;
 }
 

@@ -76,7 +76,8 @@ void put_power(JsonWriter& json, const GpuModel& gpu) {
   put_rows(json, "power", rows, [&](const Power* row) {
     json.member("domain", row->domain);
     put(json, "watts", row->mean);
-    if (const PowerLimit* limit = limit_of(gpu, *row)) put(json, "limit", Reading(limit->value));
+    const std::string_view domain = row->domain;
+    if (const PowerLimit* limit = power_limit_of(gpu, {&domain, 1})) put(json, "limit", Reading(limit->value));
   });
 }
 

@@ -61,15 +61,8 @@ Reading<const Power*> chip_power(const query::Row& row) {
   return power_of(row, row.gpu.kind == GpuKind::discrete ? Domains(kPackage) : Domains(kOwnPart));
 }
 
-// The sustained limit; otherwise one for less time.
 Value power_limit(const query::Row& row) {
-  for (const std::string_view limit : {"max", "cap", "crit"}) {
-    for (const std::string_view domain : kDrawDomains) {
-      const auto found = row_where(row.model.power_limits,
-                                   [&](const PowerLimit& one) { return one.limit == limit && one.domain == domain; });
-      if (found) return Scalar((*found)->value.value);
-    }
-  }
+  if (const PowerLimit* limit = power_limit_of(row.model, kDrawDomains)) return Scalar(limit->value.value);
   if (!row.model.power_limits) return row.model.power_limits.propagate<Scalar>();
   return Absent{Reason::hardware};
 }

@@ -92,17 +92,17 @@ struct VirtualFunction {
 // Sum over the regions of the memory that is in use now; absent if no region has a value.
 Reading<Bytes> resident(const std::vector<ProcessMemory>& memory);
 
-// The engines that measured in this window: where the engines' own counters cover a class, without the class's row from
-// fdinfo.
+// The engines with a value for this window. Where the PMU covers a class, the class's row from fdinfo is left out.
 std::vector<const Engine*> measured_engines(const GpuModel& gpu);
 
 // Domains of power, the best first: what a card draws as a whole, what the GPU of a processor draws, and where that is
 // not measured, the processor.
 inline constexpr std::array<std::string_view, 3> kDrawDomains{"card", "gpu", "package"};
 
-// What the GPU draws, and the limit of that domain, sustained if it has one. Null: no domain has a value or a limit.
+// What the GPU draws. Null: none of these domains has a value.
 const Power* draw_of(const GpuModel& gpu);
-const PowerLimit* limit_of(const GpuModel& gpu, const Power& power);
+// The sustained limit of the first of the domains that has one, otherwise a limit for less time. Null: there is none.
+const PowerLimit* power_limit_of(const GpuModel& gpu, std::span<const std::string_view> domains);
 
 // A card's own memory; of an integrated GPU, the machine's. Absent `used`: a region lacks it.
 struct MemoryUse {
