@@ -41,7 +41,7 @@ void PacedPage::answer(std::size_t form, const HttpRequest& request, HttpRespons
   response.content_type = content_type_;
   response.headers.emplace_back("Vary", "Accept-Encoding");
   if (accepts_gzip(request.list_header("Accept-Encoding"))) {
-    text = compressed_text_of(form, *page, *text);
+    text = compressed_text_of(page->forms[form], *text);
     response.headers.emplace_back("Content-Encoding", "gzip");
   }
   response.shared_body = std::move(text);
@@ -62,11 +62,10 @@ std::shared_ptr<PacedPage::Page> PacedPage::find(const HttpRequest& request, Htt
   }
   const Turn turn(*this);
   lock.unlock();
-  auto page = std::make_shared<Page>();
+  auto page = std::make_shared<Page>(forms_.size());
   page->begun = begun;
   page->time = std::chrono::system_clock::now();
   page->result = metrics_.scrape_for(request, response);
-  page->forms.resize(forms_.size());
   if (!page->result) return nullptr;
   const std::lock_guard again(mutex_);
   if (!last_ || last_->begun < begun) last_ = std::move(page);  // a later one may have been quicker
@@ -74,25 +73,24 @@ std::shared_ptr<PacedPage::Page> PacedPage::find(const HttpRequest& request, Htt
 }
 
 PacedPage::Bytes PacedPage::text_of(std::size_t form, Page& page) const {
-  const std::lock_guard lock(page.mutex);
-  Bytes& plain = page.forms[form].plain;
-  if (!plain) {
+  Texts& texts = page.forms[form];
+  const std::lock_guard lock(texts.mutex);
+  if (!texts.plain) {
     std::string text;
     forms_[form](*page.result, page.time, text);
-    plain = std::make_shared<const std::string>(std::move(text));
+    texts.plain = std::make_shared<const std::string>(std::move(text));
   }
-  return plain;
+  return texts.plain;
 }
 
-PacedPage::Bytes PacedPage::compressed_text_of(std::size_t form, Page& page, const std::string& plain) {
-  const std::lock_guard lock(page.mutex);
-  Bytes& compressed = page.forms[form].compressed;
-  if (!compressed) {
+PacedPage::Bytes PacedPage::compressed_text_of(Texts& texts, const std::string& plain) {
+  const std::lock_guard lock(texts.mutex);
+  if (!texts.compressed) {
     std::string out;
     Gzip().compress(plain, out);
-    compressed = std::make_shared<const std::string>(std::move(out));
+    texts.compressed = std::make_shared<const std::string>(std::move(out));
   }
-  return compressed;
+  return texts.compressed;
 }
 
 }  // namespace igpu::exporter

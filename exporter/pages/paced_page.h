@@ -44,20 +44,22 @@ class PacedPage {
 
  private:
   struct Texts {
+    std::mutex mutex;         // a form that is slow to write delays no client of another one
     Bytes plain, compressed;  // null until a client requests or accepts it
   };
   struct Page {
+    explicit Page(std::size_t form_count) : forms(form_count) {}
+
     std::chrono::steady_clock::time_point begun;
-    std::chrono::system_clock::time_point time;  // the same
+    std::chrono::system_clock::time_point time;  // of the same moment
     std::shared_ptr<const ScrapeResult> result;
-    std::mutex mutex;  // guards what follows
     std::vector<Texts> forms;
   };
   class Turn;
 
   std::shared_ptr<Page> find(const HttpRequest& request, HttpResponse& response);
   Bytes text_of(std::size_t form, Page& page) const;
-  static Bytes compressed_text_of(std::size_t form, Page& page, const std::string& plain);
+  static Bytes compressed_text_of(Texts& texts, const std::string& plain);
 
   MetricsHandler& metrics_;
   const std::string_view content_type_;

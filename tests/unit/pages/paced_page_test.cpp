@@ -18,10 +18,14 @@ struct Paced {
   MetricsHandler metrics{{.max_requests = 1}, source, requests};
   std::chrono::steady_clock::time_point now{100s};
   int written = 0, written_short = 0;
+  std::function<void()> while_writing;  // the second form
   PacedPage page{metrics,
                  "application/json",
                  {[this](const ScrapeResult&, auto, std::string& out) { out = "page " + std::to_string(++written); },
-                  [this](const ScrapeResult&, auto, std::string& out) { out = "p" + std::to_string(++written_short); }},
+                  [this](const ScrapeResult&, auto, std::string& out) {
+                    if (while_writing) while_writing();
+                    out = "p" + std::to_string(++written_short);
+                  }},
                  [this] { return now; }};
 
   HttpResponse get(const std::string& encoding = "", std::size_t form = 0) {
@@ -94,6 +98,14 @@ TEST_CASE("two forms of a page are of the same scrape, and each is written once"
   CHECK(paced.get("", 1).content() == "p2");
   CHECK(paced.written == 1);
   CHECK(paced.source.scrapes == 2);
+}
+
+TEST_CASE("while one form is written, clients of another one are served") {
+  Paced paced;
+  std::string meanwhile;
+  paced.while_writing = [&] { meanwhile = paced.get().content(); };
+  CHECK(paced.get("", 1).content() == "p1");
+  CHECK(meanwhile == "page 1");
 }
 
 TEST_CASE("compressed for those who accept it, once") {
