@@ -353,13 +353,12 @@ class Painter {
     Group group;
     for (const Power& row : rows_of(gpu.power)) {
       if (!row.mean) continue;
-      std::optional<double> limit;
-      for (const PowerLimit& of : rows_of(gpu.power_limits))
-        if (of.domain == row.domain && of.limit == "max") limit = of.value.value;
+      const std::string_view domain = row.domain;
+      const PowerLimit* const limit = power_limit_of(gpu, {&domain, 1});
       Item item{{row.domain + " ", Style::dim}};
-      const bool at_limit = limit && *limit > 0 && row.mean->value >= 0.98 * *limit;
+      const bool at_limit = limit != nullptr && limit->value.value > 0 && row.mean->value >= 0.98 * limit->value.value;
       item.push_back({watts(row.mean->value), at_limit ? Style::warning : Style::plain});
-      if (limit) item.push_back({"/" + whole(*limit), Style::dim});
+      if (limit != nullptr) item.push_back({"/" + whole(limit->value.value), Style::dim});
       item.push_back({" W"});
       group.push_back(std::move(item));
     }

@@ -48,6 +48,18 @@ TEST_CASE("what limits the clock is shown, and a GPU that hung") {
   CHECK(has(shown, "GPU hang recorded"));
 }
 
+TEST_CASE("power is shown with its limit, also on a card without power1_max, as a B580 on xe") {
+  const auto power = [](const std::string& limits) {
+    return text(frame("intel_gpu_power_watts{device=\"d\",domain=\"card\"} 150\n" + limits));
+  };
+  const std::string crit = "intel_gpu_power_limit_watts{device=\"d\",domain=\"card\",limit=\"crit\"} 400\n";
+  const std::string cap = "intel_gpu_power_limit_watts{device=\"d\",domain=\"card\",limit=\"cap\"} 200\n";
+  const std::string max = "intel_gpu_power_limit_watts{device=\"d\",domain=\"card\",limit=\"max\"} 190\n";
+  CHECK(has(power(crit + cap), "card 150.0/200 W"));
+  CHECK(has(power(crit + cap + max), "card 150.0/190 W"));
+  CHECK(has(power(""), "card 150.0 W"));
+}
+
 TEST_CASE("a hang is shown for a minute, by the clock of the machine; a GPU out of service as long as it is") {
   Frame hung = frame(
       "intel_gpu_info{device=\"d\",card=\"card0\"} 1\n"
