@@ -29,6 +29,7 @@ std::size_t waiting_for_run(const Monitor& monitor) {
 std::shared_ptr<const ScrapeResult> Monitor::scrape(const ScrapeRequest& request) {
   State& s = *state_;
   const WaitLimit limit = WaitLimit::within(request.deadline, request.gone);
+  const auto since = std::min(request.since, State::SteadyClock::now());
   std::unique_lock lock(s.mutex);
   const CollectorSet& collectors = request.collectors;
   std::shared_ptr<ScrapeRun> run;
@@ -38,7 +39,7 @@ std::shared_ptr<const ScrapeResult> Monitor::scrape(const ScrapeRequest& request
       if (limit.over()) return nullptr;
       s.changed.wait_until(lock, limit.gone, std::min(limit.until, s.first_scrape_at), [&] { return s.stopping; });
     }
-    run = s.run_with(collectors, limit, lock);
+    run = s.run_with(collectors, since, limit, lock);
   }
   lock.unlock();
   if (!run) return nullptr;

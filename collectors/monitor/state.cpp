@@ -130,14 +130,14 @@ bool Monitor::State::counts_short_jobs() const {
   });
 }
 
-std::shared_ptr<ScrapeRun> Monitor::State::run_with(const CollectorSet& collectors, const WaitLimit& limit,
-                                                    std::unique_lock<std::mutex>& lock) {
-  const std::uint64_t arrived = runs_started;
+std::shared_ptr<ScrapeRun> Monitor::State::run_with(const CollectorSet& collectors, SteadyClock::time_point since,
+                                                    const WaitLimit& limit, std::unique_lock<std::mutex>& lock) {
   for (;;) {
     const bool under_way = shared_run && !shared_run->ended();
-    if (shared_run && runs_started > arrived && shared_run->includes(collectors)) return shared_run;
-    if (under_way && shared_run->includes(collectors) && shared_run->age() < options.collector_timeout)
-      return shared_run;
+    if (shared_run && shared_run->includes(collectors)) {
+      const bool is_young = SteadyClock::now() - shared_run->began() < options.collector_timeout;
+      if (shared_run->began() >= since || (under_way && is_young)) return shared_run;
+    }
     if (limit.over()) return nullptr;
     if (running) {
       changed.wait_until(lock, limit.gone, limit.until, [this] { return !running; });
@@ -164,7 +164,6 @@ std::shared_ptr<ScrapeRun> Monitor::State::start_run(std::unique_lock<std::mutex
     running = false;
     shared_run = run;
     shared_run_planned = false;
-    ++runs_started;
     changed.notify_all();
   };
   try {

@@ -32,7 +32,6 @@ struct Monitor::State {
   bool running = false;                         // a run is starting, or is one that callers cannot share
   std::shared_ptr<ScrapeRun> shared_run;        // the last run that callers can share; it may have ended
   bool shared_run_planned = false;              // plan_accumulating() has been called after it
-  std::uint64_t runs_started = 0;               // runs that callers can share
   std::list<CollectorSet> wanted;               // one entry per caller that waits for a run
 
   SteadyClock::time_point accumulating_due;  // deadline for reading the counters that advance only when read
@@ -76,9 +75,9 @@ struct Monitor::State {
 
   // Returns a run with these collectors: joins the current run, or starts one when that has ended. Does not join a run
   // that exceeded the time limit of a collector, because its first values would be old. Also returns a run that began
-  // after the call and has ended since. Null: the limit was reached before a run began.
-  std::shared_ptr<ScrapeRun> run_with(const CollectorSet& collectors, const WaitLimit& limit,
-                                      std::unique_lock<std::mutex>& lock);
+  // after `since` and has ended. Null: the limit was reached before a run began.
+  std::shared_ptr<ScrapeRun> run_with(const CollectorSet& collectors, SteadyClock::time_point since,
+                                      const WaitLimit& limit, std::unique_lock<std::mutex>& lock);
 
   // Registers a caller that waits for a run with these collectors.
   class RunRequest {

@@ -41,7 +41,7 @@ class RegistryRun final : public ScrapeRun {
   bool includes(const CollectorSet& collectors) const override {
     return !only_accumulating_ && collectors_.includes(collectors);
   }
-  Nanoseconds age() const override { return SteadyClock::now() - started_; }
+  std::chrono::steady_clock::time_point began() const override { return started_; }
   bool wait(const WaitLimit& limit) override;
   std::shared_ptr<const ScrapeResult> result(const CollectorSet& collectors, const WaitLimit& limit,
                                              std::string_view client) override;

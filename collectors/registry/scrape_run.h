@@ -32,7 +32,7 @@ class ScrapeRun {
   virtual ~ScrapeRun() = default;
   virtual bool ended() const = 0;
   virtual bool includes(const CollectorSet& collectors) const = 0;
-  virtual Nanoseconds age() const = 0;
+  virtual std::chrono::steady_clock::time_point began() const = 0;
   // Waits for the end. True: the run has ended; false: the limit was reached first.
   virtual bool wait(const WaitLimit& limit) = 0;
   // Waits for these collectors and returns their page. At the limit, the page lacks the unfinished ones and marks them

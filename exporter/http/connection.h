@@ -23,7 +23,7 @@ struct Connection {
   enum class State {
     handshaking,
     reading,    // a request's head
-    answering,  // the backend has the request
+    answering,  // the request is complete; its answer is not
     writing,
     subscribed,  // between two events of its stream
     lingering,   // all is sent: further input is discarded, so that a reset does not destroy the answer

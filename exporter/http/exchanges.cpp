@@ -95,7 +95,7 @@ bool Exchanges::take_request(Connection& connection) {
   const bool body = framing.announced_body > 0 || framing.chunked_body;
   connection.keep_alive = framing.keep_alive && !body && !time_.stopping();
   int refused = refused_status(framing, options_);
-  if (refused == 0 && submitted_ >= options_.exchanges) refused = 503;
+  if (refused == 0 && unanswered_ >= options_.exchanges) refused = 503;
   if (refused != 0) {
     refuse(connection, refused);
   } else {
@@ -106,14 +106,24 @@ bool Exchanges::take_request(Connection& connection) {
 
 void Exchanges::submit(Connection& connection, std::size_t head_size) {
   connection.gone = std::stop_source();
-  backend_.submit(connection.number, std::string_view(connection.in).substr(0, head_size), connection.client,
-                  connection.gone.get_token());
-  ++submitted_;
+  requests_.push_back({connection.number,
+                       connection.in.substr(0, head_size),
+                       connection.client,
+                       {time_.now},
+                       connection.gone.get_token()});
+  ++unanswered_;
   connection.in.erase(0, head_size);
   connection.state = State::answering;
   connection.progress = time_.now;
   connections_.clear_deadline(connection);
   connections_.move(connection, Kind::answering);
+}
+
+Front::Request Exchanges::next_request() {
+  Front::Request request = std::move(requests_.front());
+  requests_.pop_front();
+  request.arrival.others_wait = has_requests();
+  return request;
 }
 
 void Exchanges::refuse(Connection& connection, int status) {
@@ -124,7 +134,7 @@ void Exchanges::refuse(Connection& connection, int status) {
 }
 
 void Exchanges::answer(Ticket ticket, Answer answer) {
-  --submitted_;
+  --unanswered_;
   Connection* const connection = connections_.find(ticket);
   if (connection != nullptr && connection->state == State::answering) {
     begin_writing(*connection, std::move(answer));
@@ -281,9 +291,9 @@ void Exchanges::time_out(Connection& connection) {
 
 void Exchanges::close(Connection& connection) {
   if (connection.state == State::answering) {
-    // A request that was still queued no longer counts; one that a worker runs counts until its answer arrives.
+    // A request that was still queued no longer counts; any other counts until its answer arrives.
     if (backend_.withdraw(connection.number)) {
-      --submitted_;
+      --unanswered_;
     } else {
       connection.gone.request_stop();
     }

@@ -5,7 +5,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "http/connection.h"
 #include "http/connection_table.h"
@@ -24,8 +27,8 @@ struct LoopTime {
 
 constexpr std::chrono::milliseconds kStopTimeout(250);  // during a stop, time for a client to send or receive the rest
 
-// Requests and answers on established connections: reads request heads, submits them to the backend, sends the answers,
-// and closes. Every call may close its connection, or another one.
+// Requests and answers on established connections: reads request heads, sends the answers, and closes. Every call may
+// close its connection, or another one.
 class Exchanges {
  public:
   using Ticket = Front::Ticket;
@@ -44,6 +47,10 @@ class Exchanges {
   // Events of epoll for a connection whose handshake is done.
   void advance(Connection& connection, std::uint32_t events);
   void read(Connection& connection);
+  // Whether requests arrived that next_request() has not returned.
+  bool has_requests() const { return !requests_.empty(); }
+  // The earliest of them. answer() has to follow, unless it is withdrawn from the backend.
+  Front::Request next_request();
   // The backend's answer; a disconnected client is not an error.
   void answer(Ticket ticket, Answer answer);
   // When to call ask_if_due().
@@ -81,7 +88,8 @@ class Exchanges {
   ConnectionTable& connections_;
   Front::Backend& backend_;
   std::optional<Handshakes>& handshakes_;
-  std::size_t submitted_ = 0;                 // requests submitted and not answered
+  std::deque<Front::Request> requests_;  // that were not taken yet
+  std::size_t unanswered_ = 0;
   std::size_t unsent_ = 0;                    // bytes of answers
   SteadyTime event_due_ = SteadyTime::max();  // the earliest of all streams; max: none, or one is being made
   bool asked_ = false;                        // for an event

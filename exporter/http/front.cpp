@@ -2,17 +2,20 @@
 #include "http/front.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "http/acceptor.h"
 #include "http/connection_table.h"
 #include "http/exchanges.h"
 #include "http/handshakes.h"
+#include "http/turns.h"
 #include "platform/poller.h"
 #include "platform/thread.h"
 
@@ -25,14 +28,19 @@ using std::chrono::milliseconds;
 constexpr std::uint64_t kFirstListening = 1;
 constexpr std::uint64_t kFirstConnection = 256;
 
+// How long answers of the loop's own thread, and then the last of them, may delay other connections. A scrape takes a
+// fraction of it.
+constexpr milliseconds kMoment(2);
+
 }  // namespace
 
-// The thread, the requests of other threads to it, and its wake-up times.
+// The loop with its two threads, the requests of other threads to it, and its wake-up times.
 class Front::Loop {
  public:
   Loop(std::vector<UniqueSocket> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log)
       : options_(options),
         tls_(std::move(tls)),
+        backend_(backend),
         connections_(kFirstConnection),
         exchanges_(options_, tls_, time_, poller_, connections_, backend, handshakes_),
         acceptor_(std::move(listening), kFirstListening, options_, tls_, time_, poller_, connections_, exchanges_,
@@ -42,7 +50,7 @@ class Front::Loop {
     if (tls_) {
       handshakes_.emplace(options_.handshakes, [this] { poller_.wake(); });
     }
-    thread_ = std::thread([this] { run(); });
+    for (std::thread& thread : threads_) thread = std::thread([this] { take_turns(); });
   }
 
   ~Loop() { stop(milliseconds(0)); }
@@ -75,32 +83,61 @@ class Front::Loop {
   }
 
   void stop(milliseconds grace) {
-    if (!thread_.joinable()) return;
+    if (!threads_.front().joinable()) return;
     {
       const std::lock_guard lock(mutex_);
       stop_grace_ = grace;
     }
     poller_.wake();
-    thread_.join();
+    for (std::thread& thread : threads_)
+      if (thread.joinable()) thread.join();
   }
 
  private:
-  void run() {
+  void take_turns() {
     name_thread("front");
     block_broken_pipes();
+    while (turns_.wait()) run();
+  }
+
+  // Returns when the other thread has the loop, or when it has ended.
+  void run() {
     while (!finished()) {
       const auto events = poller_.wait(poll_timeout());
       time_.now = std::chrono::steady_clock::now();
       for (const Poller::Ready& ready : events) dispatch(ready);
       expire();
+      if (!answer_requests()) return;
     }
     connections_.clear();
     handshakes_.reset();
+    turns_.end();
+  }
+
+  // False: the other thread has the loop now.
+  bool answer_requests() {
+    const SteadyTime enough = time_.now + kMoment;
+    while (exchanges_.has_requests()) {
+      Request request = exchanges_.next_request();
+      if (time_.now >= enough || time_.stopping() || !turns_.leave(kMoment)) {
+        backend_.submit(std::move(request));
+        continue;
+      }
+      Answer made = backend_.answer(request);
+      if (!turns_.come_back()) {
+        answer(request.ticket, std::move(made));
+        return false;
+      }
+      time_.now = std::chrono::steady_clock::now();
+      exchanges_.answer(request.ticket, std::move(made));  // the client may have sent the next one already
+    }
+    return true;
   }
 
   bool finished() const { return time_.stopping() && (connections_.size() == 0 || time_.now >= time_.give_up); }
 
   int poll_timeout() const {
+    if (exchanges_.has_requests()) return 0;  // that the other thread did not come to
     const SteadyTime next =
         std::min({time_.give_up, acceptor_.resume_at(), connections_.next_check(), exchanges_.event_due()});
     if (next == SteadyTime::max()) return -1;
@@ -158,10 +195,12 @@ class Front::Loop {
 
   const FrontOptions options_;
   const TlsContext tls_;
+  Backend& backend_;
   Poller poller_;
-  std::thread thread_;
+  Turns turns_;
+  std::array<std::thread, 2> threads_;
 
-  // The thread's own.
+  // Of the thread that has the loop.
   LoopTime time_;
   ConnectionTable connections_;
   Exchanges exchanges_;

@@ -17,14 +17,18 @@
 #include "igpu/log.h"
 #include "platform/sockets.h"
 
-// Serves all connections on one thread that never blocks on any of them: accepts, reads request heads, sends answers.
-// TLS handshakes, which are slow, run on separate threads. Only complete request heads are submitted to the backend, so
+// Serves all connections in one loop that never blocks on any of them: accepts, reads request heads, sends answers.
+// TLS handshakes, which are slow, run on separate threads. Only complete request heads are given to the backend, so
 // that a slow, silent or malicious client costs a few hundred bytes and a table entry, never a thread.
+//
+// For a moment, requests are answered on the loop's own thread: handing one to another thread and the answer back costs
+// about an eighth of a scrape, and more than a page that others have asked for as well. What is left after that moment
+// is submitted to the backend. If an answer is not ready in a moment, a second thread goes on with the loop.
 namespace igpu::exporter {
 
 struct FrontOptions {
   std::size_t connections = 1024;      // more: one is evicted, see Places
-  std::size_t exchanges = 512;         // requests submitted and not answered yet; more: 503
+  std::size_t exchanges = 512;         // requests that are not answered yet; more: 503
   unsigned handshakes = 1;             // threads for TLS handshakes
   std::size_t head_size = 16U << 10;   // larger: 431
   std::size_t headers = 64;            // more (CivetWeb would not parse them): 431
@@ -40,15 +44,25 @@ class Front {
  public:
   using Ticket = std::uint64_t;
 
-  // What the front needs from the program.
+  // A complete request head.
+  struct Request {
+    Ticket ticket = 0;  // unique among the requests that are not answered yet
+    std::string head;
+    std::string client;  // HttpRequest::client()
+    Arrival arrival;
+    std::stop_token gone;  // HttpRequest::gone()
+  };
+
+  // What the front needs from the program. All but answer() are called by one thread at a time.
   class Backend {
    public:
     virtual ~Backend() = default;
-    // A complete request head, on the front's thread; must not block. answer() follows, on any thread.
-    // client, gone: those of the HttpRequest.
-    virtual void submit(Ticket ticket, std::string_view head, const std::string& client, std::stop_token gone) = 0;
+    // Answers on the calling thread, for as long as it takes.
+    virtual Answer answer(const Request& request) noexcept = 0;
+    // Must not block. Front::answer() follows, on any thread.
+    virtual void submit(Request request) = 0;
     // The client of a submitted request has disconnected. True: the request was still queued, and no answer() follows.
-    // On the front's thread; must not block.
+    // Must not block.
     virtual bool withdraw(Ticket ticket) = 0;
     // The answer to a request that the front rejects itself.
     virtual Answer refusal(int status) = 0;
@@ -80,7 +94,7 @@ class Front {
   // The answer to ask_for_event().
   void publish(Event event);
 
-  // Whether its thread completes an iteration within that time.
+  // Whether the loop completes an iteration within that time.
   bool responds(std::chrono::milliseconds at_most);
 
   // Accepts no more connections; waits up to `grace` for requests in progress. Idempotent.

@@ -14,13 +14,13 @@
 namespace igpu::exporter {
 
 struct ListenerOptions {
-  unsigned workers = 48;  // requests answered concurrently
+  unsigned workers = 48;  // requests answered concurrently, besides one on the front's own thread
   FrontOptions front;     // limits for clients; lowered if the limit of open files is low
   Front::TlsContext tls;  // empty: plain HTTP
 };
 
-// The HTTP server on listening sockets: the front, which separates clients from workers, and the responder behind it.
-// Serves from construction until stop().
+// The HTTP server on listening sockets: the front, which keeps slow clients away from handlers, and the responder
+// behind it. Serves from construction until stop().
 class Listener {
  public:
   // sockets: non-blocking. Throws std::system_error if a thread cannot be started. handler and log must outlive the

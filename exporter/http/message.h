@@ -15,6 +15,11 @@
 // listener can be tested and replaced independently.
 namespace igpu::exporter {
 
+struct Arrival {
+  std::chrono::steady_clock::time_point time = std::chrono::steady_clock::time_point::max();  // max: unknown
+  bool others_wait = false;  // requests that arrived with this one are answered after it
+};
+
 class HttpRequest {
  public:
   virtual ~HttpRequest() = default;
@@ -29,6 +34,7 @@ class HttpRequest {
   virtual std::string list_header(std::string_view name) const = 0;
   // Identifies a client: the bytes of an IPv4 address, the /64 network of an IPv6 address; "" for UNIX sockets.
   virtual std::string_view client() const { return {}; }
+  virtual Arrival arrival() const { return {}; }
   // Stopped when the client has reset the connection and the answer is no longer needed.
   virtual std::stop_token gone() const { return {}; }
   // Returns when all resets received so far have stopped their requests' gone(), or after a short timeout.

@@ -21,9 +21,10 @@ bool is_named(const mg_header& header, std::string_view name) { return equal_ign
 
 }  // namespace
 
-ParsedRequest::ParsedRequest(std::string_view head, std::string_view client, std::stop_token gone,
+ParsedRequest::ParsedRequest(std::string_view head, std::string_view client, Arrival arrival, std::stop_token gone,
                              const std::function<void()>& notice_resets)
     : client_(client),
+      arrival_(arrival),
       gone_(std::move(gone)),
       notice_resets_(notice_resets),
       head_(for_strict_parser(head)),

@@ -16,7 +16,7 @@ namespace igpu::exporter {
 class ParsedRequest final : public HttpRequest {
  public:
   // head: of a complete request (framing.h). client and notice_resets must outlive the request.
-  ParsedRequest(std::string_view head, std::string_view client, std::stop_token gone,
+  ParsedRequest(std::string_view head, std::string_view client, Arrival arrival, std::stop_token gone,
                 const std::function<void()>& notice_resets);
 
   // 0, or the status that rejects the request: 400 (malformed), 505 (another HTTP version). Then no other member is
@@ -29,6 +29,7 @@ class ParsedRequest final : public HttpRequest {
   std::string_view header(std::string_view name) const override;
   std::string list_header(std::string_view name) const override;
   std::string_view client() const override { return client_; }
+  Arrival arrival() const override { return arrival_; }
   std::stop_token gone() const override { return gone_; }
   void notice_resets() const override { notice_resets_(); }
 
@@ -36,6 +37,7 @@ class ParsedRequest final : public HttpRequest {
   int parse();
 
   const std::string_view client_;
+  const Arrival arrival_;
   const std::stop_token gone_;
   const std::function<void()>& notice_resets_;
   std::string head_;      // info_ points into it

@@ -17,7 +17,7 @@ constexpr Front::Ticket kEvent = 0;  // no connection has this number
 Responder::Responder(unsigned workers, HttpHandler& handler, Log& log)
     : handler_(handler),
       log_(log),
-      workers_(workers, [this](const WorkerPool::Job& job, const auto& free) { serve(job, free); }) {}
+      workers_(workers, [this](const Front::Request& request, const auto& free) { serve(request, free); }) {}
 
 void Responder::deliver_to(Deliver deliver, std::function<void(Event)> publish, std::function<void()> notice_resets) {
   deliver_ = std::move(deliver);
@@ -25,27 +25,28 @@ void Responder::deliver_to(Deliver deliver, std::function<void(Event)> publish, 
   notice_resets_ = std::move(notice_resets);
 }
 
-void Responder::submit(Front::Ticket ticket, std::string_view head, const std::string& client, std::stop_token gone) {
-  workers_.submit({ticket, std::string(head), client, std::move(gone)});
+void Responder::ask_for_event() { workers_.submit({kEvent, {}, {}, {}, {}}); }
+
+Answer Responder::answer(const Front::Request& request) noexcept {
+  Answer answer;
+  answer.close = true;
+  try {
+    if (!request.gone.stop_requested()) answer = answer_to(request);
+  } catch (...) {  // out of memory: closed without an answer
+  }
+  return answer;
 }
 
-void Responder::ask_for_event() { workers_.submit({kEvent, {}, {}, {}}); }
-
-void Responder::serve(const WorkerPool::Job& job, const std::function<void()>& free) noexcept {
-  if (job.ticket == kEvent) {
+void Responder::serve(const Front::Request& request, const std::function<void()>& free) noexcept {
+  if (request.ticket == kEvent) {
     Event event = next_event();
     free();
     return publish_(std::move(event));
   }
-  Answer answer;
-  answer.close = true;
-  try {
-    if (!job.gone.stop_requested()) answer = answer_to(job);
-  } catch (...) {  // out of memory: closed without an answer
-  }
+  Answer made = answer(request);
   free();
   try {
-    deliver_(job.ticket, std::move(answer));
+    deliver_(request.ticket, std::move(made));
   } catch (...) {  // out of memory: the client waits until the front stops
   }
 }
@@ -59,8 +60,8 @@ Event Responder::next_event() noexcept {
   }
 }
 
-Answer Responder::answer_to(const WorkerPool::Job& job) {
-  const ParsedRequest request(job.head, job.client, job.gone, notice_resets_);
+Answer Responder::answer_to(const Front::Request& submitted) {
+  const ParsedRequest request(submitted.head, submitted.client, submitted.arrival, submitted.gone, notice_resets_);
   if (request.error() != 0) return refusal(request.error());
   Answer answer;
   answer.response = responses_.empty_response();
@@ -72,7 +73,7 @@ Answer Responder::answer_to(const WorkerPool::Job& job) {
   }
   // Counts before the answer is sent, so that a client that has its answer finds it counted. Undeliverable answers do
   // not count.
-  if (!job.gone.stop_requested()) handler_.answered(answer.response->status);
+  if (!submitted.gone.stop_requested()) handler_.answered(answer.response->status);
   answer.head = response_head(*answer.response);
   answer.with_body = request.method() != "HEAD";
   return answer;

@@ -3,8 +3,7 @@
 
 #include <functional>
 #include <memory>
-#include <string>
-#include <string_view>
+#include <utility>
 
 #include "http/front.h"
 #include "http/message.h"
@@ -14,8 +13,8 @@
 
 namespace igpu::exporter {
 
-// The front's backend: parses each request, calls the handler on a worker thread, and turns its response into an
-// answer.
+// The front's backend: parses each request, calls the handler, and turns its response into an answer; on the front's
+// thread or on a worker.
 class Responder final : public Front::Backend {
  public:
   using Deliver = std::function<void(Front::Ticket, Answer)>;
@@ -24,10 +23,11 @@ class Responder final : public Front::Backend {
   // and log must outlive the responder.
   Responder(unsigned workers, HttpHandler& handler, Log& log);
 
-  // Before the first submit. notice_resets: HttpRequest::notice_resets().
+  // Before the first request. notice_resets: HttpRequest::notice_resets().
   void deliver_to(Deliver deliver, std::function<void(Event)> publish, std::function<void()> notice_resets);
 
-  void submit(Front::Ticket ticket, std::string_view head, const std::string& client, std::stop_token gone) override;
+  Answer answer(const Front::Request& request) noexcept override;
+  void submit(Front::Request request) override { workers_.submit(std::move(request)); }
   void ask_for_event() override;
   bool withdraw(Front::Ticket ticket) override { return workers_.withdraw(ticket); }
   Answer refusal(int status) override;
@@ -37,9 +37,9 @@ class Responder final : public Front::Backend {
   void stop() { workers_.stop(); }
 
  private:
-  void serve(const WorkerPool::Job& job, const std::function<void()>& free) noexcept;
+  void serve(const Front::Request& request, const std::function<void()>& free) noexcept;
   Event next_event() noexcept;
-  Answer answer_to(const WorkerPool::Job& job);
+  Answer answer_to(const Front::Request& submitted);
 
   HttpHandler& handler_;
   Log& log_;

@@ -2,15 +2,14 @@
 #pragma once
 
 #include <condition_variable>
-#include <cstdint>
 #include <functional>
 #include <list>
 #include <mutex>
-#include <stop_token>
-#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
+
+#include "http/front.h"
 
 namespace igpu::exporter {
 
@@ -19,13 +18,8 @@ namespace igpu::exporter {
 // busy, so that an exporter with one scraper has one.
 class WorkerPool {
  public:
-  using Ticket = std::uint64_t;
-  struct Job {
-    Ticket ticket = 0;     // unique among queued jobs
-    std::string head;      // the request's
-    std::string client;    // HttpRequest::client()
-    std::stop_token gone;  // HttpRequest::gone()
-  };
+  using Ticket = Front::Ticket;
+  using Job = Front::Request;
   // Must not throw. It calls `free` when only the delivery of its answer is left, so that a client that has its answer
   // finds this thread for its next request.
   using Run = std::function<void(const Job& job, const std::function<void()>& free)>;
@@ -36,7 +30,7 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  // From one thread only. If another thread is needed and cannot be started, the job waits for one of those that run.
+  // By one thread at a time. If another is needed and cannot be started, the job waits for one of those that run.
   void submit(Job job);
   // True: the job was still queued and will not run.
   bool withdraw(Ticket ticket);

@@ -153,6 +153,7 @@ void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) 
     return;
   }
   wanted.deadline = scrape_deadline(request.header("X-Prometheus-Scrape-Timeout-Seconds"), options_.timeout);
+  wanted.since = request.arrival().time;
   wanted.client = identity_of(request);
   const auto result = scrape(std::move(wanted), slot, response);
   if (!result) return;
@@ -162,7 +163,8 @@ void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) 
   response.headers.emplace_back("Vary", "Accept, Accept-Encoding");
   if (compressed) response.headers.emplace_back("Content-Encoding", "gzip");
   const SharedPages::Form form{choice.content_type, compressed};
-  const bool alone = in_flight_.running() == 1;  // nobody is left to share the page with
+  // Nobody is left to share the page with.
+  const bool alone = in_flight_.running() == 1 && !request.arrival().others_wait;
   response.shared_body = pages_.find(result, form);
   if (!response.shared_body) {
     render(*result, choice.format, compressed, response.body);

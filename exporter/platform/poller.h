@@ -8,7 +8,8 @@
 namespace igpu::exporter {
 
 // Waits for many sockets, with a way to interrupt the wait: epoll on Linux, WSAPoll() on Windows. Sockets are reported
-// by the number with which they were added, for as long as they are ready. All but wake() belong to one thread.
+// by the number with which they were added, for as long as they are ready. One thread at a time may call all but
+// wake().
 class Poller {
  public:
   static constexpr std::uint64_t kWoken = 0;  // the number of wake()

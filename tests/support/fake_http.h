@@ -21,10 +21,12 @@ struct FakeRequest final : exporter::HttpRequest {
   std::string query_text;
   std::map<std::string, std::string> headers;
   std::string client_text;
+  exporter::Arrival arrived;
 
   std::stop_token has_gone;
   std::function<void()> on_notice_resets;
 
+  exporter::Arrival arrival() const override { return arrived; }
   std::stop_token gone() const override { return has_gone; }
   void notice_resets() const override {
     if (on_notice_resets) on_notice_resets();

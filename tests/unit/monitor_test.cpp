@@ -135,6 +135,22 @@ TEST_CASE("a run without waiters finishes, and the next scrape uses it") {
   CHECK(scene.walking.arrived() <= walks + 2);  // it came before the end of the run, or after it
 }
 
+TEST_CASE("a caller that has waited since before a run began gets its result, also after its end") {
+  Scene scene;
+  const auto before = std::chrono::steady_clock::now();
+  const auto walks_of = [&](const ScrapeRequest& request) {
+    const int walks = scene.walking.arrived();
+    CHECK(scene.monitor->scrape(request));
+    return scene.walking.arrived() - walks;
+  };
+  CHECK(walks_of({.collectors = CollectorSet::only({"fdinfo"}), .since = before}) == 1);
+  CHECK(walks_of({.collectors = CollectorSet::only({"fdinfo"}), .since = before}) == 0);
+  CHECK(walks_of({.since = before}) == 1);  // all collectors: the earlier run had one of them
+  CHECK(walks_of({.collectors = CollectorSet::only({"fdinfo"}), .since = before}) == 0);
+  CHECK(walks_of({.since = std::chrono::steady_clock::now()}) == 1);
+  CHECK(walks_of({}) == 1);
+}
+
 TEST_CASE(
     "before the GPUs are listed, a scrape that cannot wait has none of its collectors and the GPUs of the last run") {
   Scene scene;

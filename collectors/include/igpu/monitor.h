@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -61,6 +62,9 @@ struct ScrapeRequest {
   // intel_gpu_scrape_collector_success 0.
   Nanoseconds deadline = Nanoseconds::max();
   std::stop_token gone{};  // stopped: the caller no longer wants the result
+  // When the caller began to wait, if that was before the call: the result of a run that began later will do, even if
+  // the run has ended.
+  std::chrono::steady_clock::time_point since = std::chrono::steady_clock::time_point::max();
   // Who scrapes. Some gauges describe the time since the previous scrape with the same identity; "" is one, too.
   std::string client{};
 };

@@ -53,6 +53,7 @@ struct Page {
 class SharingSource final : public ScrapeSource {
  public:
   std::function<void()> before_return;
+  std::chrono::steady_clock::time_point asked_since;  // by the last call
 
   SharingSource() { renew(); }
   // The next calls get another result, whose value is one more.
@@ -66,10 +67,11 @@ class SharingSource final : public ScrapeSource {
     const std::lock_guard lock(mutex_);
     return value_;
   }
-  std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest&) override {
+  std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest& request) override {
     std::shared_ptr<const ScrapeResult> result;
     {
       const std::lock_guard lock(mutex_);
+      asked_since = request.since;
       result = result_;
     }
     if (before_return) before_return();
@@ -399,6 +401,23 @@ TEST_CASE("requests that share a scrape share its page, one for each form") {
   handler.handle(plain, first);  // alone
   CHECK(first.shared_body == nullptr);
   CHECK(parse_prometheus_text(first.body).value("test_devices") == 1);
+}
+
+TEST_CASE("a page is kept for requests that arrived with its own and are answered after it") {
+  SharingSource source;
+  RequestMetrics requests;
+  MetricsHandler handler({}, source, requests);
+  FakeRequest first, last;
+  first.arrived = last.arrived = {std::chrono::steady_clock::now()};
+  first.arrived.others_wait = true;
+  HttpResponse one, other, later;
+  handler.handle(first, one);
+  handler.handle(last, other);
+  CHECK(one.shared_body != nullptr);
+  CHECK(one.shared_body == other.shared_body);
+  CHECK(source.asked_since == last.arrived.time);
+  handler.handle(last, later);  // it was kept no longer
+  CHECK(later.shared_body == nullptr);
 }
 
 TEST_CASE("no request gets a page of a result from before it arrived") {
