@@ -338,10 +338,15 @@ def traced_calls(exporter):
         write(f"{tracing}/set_event_pid", "")
 
 
+def descriptors(exporter, pattern):
+    """Those whose file has such a name."""
+    folder = f"/proc/{exporter.pid}/fd"
+    return {int(fd) for fd in os.listdir(folder) if re.search(pattern, os.readlink(f"{folder}/{fd}"))}
+
+
 def without_calls(exporter, name):
     """A scrape reads the histograms from memory. Only the number of missed events is read, every ten seconds."""
-    files = {int(fd) for fd in os.listdir(f"/proc/{exporter.pid}/fd")
-             if re.search(r"bpf|/fdinfo/", os.readlink(f"/proc/{exporter.pid}/fd/{fd}"))}
+    files = descriptors(exporter, r"bpf|/fdinfo/")
     touched = []
 
     def quiet_then_read():
@@ -546,11 +551,13 @@ def channels(style, signal=""):
 
 def without_more_calls(exporter, name):
     """A scrape with video jobs calls the kernel as often as one without, but for the read of the misses. Processes that come
-    and go beside it change both: so they take turns, and the middle difference counts."""
+    and go beside it change both: so they take turns, and the middle difference counts. The calls by which threads wake each
+    other are left out: if an answer takes longer than a moment, there are more of them."""
     memory = {9, 10, 11, 12, 202, 28}  # mmap, mprotect, munmap, brk, futex, madvise: of a longer page
+    wakes = descriptors(exporter, r"\[(eventfd|eventpoll|timerfd)\]")
     with traced_calls(exporter) as of_a_scrape:
         def calls(query):
-            return sum(number not in memory for number, _ in of_a_scrape(query))
+            return sum(number not in memory and argument not in wakes for number, argument in of_a_scrape(query))
 
         turns = [(calls("?collect[]=fdinfo"), calls("?collect[]=fdinfo&collect[]=jobs")) for _ in range(7)]
     more = sorted(with_jobs - without for without, with_jobs in turns)[len(turns) // 2]
