@@ -20,14 +20,9 @@ if((IGPU_FUZZ OR IGPU_SANITIZE) AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "IGPU_FUZZ and IGPU_SANITIZE need clang: it has libFuzzer, and compiles both sooner.")
 endif()
 
-find_program(CCACHE_PROGRAM ccache)
-if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # ccache caches precompiled headers only if it ignores their time stamps.
-  find_program(ENV_PROGRAM env REQUIRED)  # starts in a quarter of the time of `cmake -E env`
-  set(igpu_launcher "${ENV_PROGRAM}" CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-    "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1 "${CCACHE_PROGRAM}")
-  set(CMAKE_C_COMPILER_LAUNCHER ${igpu_launcher})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${igpu_launcher})
+if(NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT CMAKE_HOST_WIN32)
+  set(CMAKE_C_COMPILER_LAUNCHER "${CMAKE_CURRENT_LIST_DIR}/launch")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_CURRENT_LIST_DIR}/launch")
 endif()
 
 # Only speeds up the edit-build-test loop: releases are linked by the compiler's own linker.
@@ -105,44 +100,6 @@ endfunction()
 function(igpu_search target)
   if(IGPU_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
-  endif()
-endfunction()
-
-# With -Xclang, CMake's choice, ccache would not recognise the path of the precompiled header.
-if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
-endif()
-
-# igpu_precompile(target HEADER...): compiles these headers once; every file of the target then includes all of them.
-function(igpu_precompile target)
-  list(TRANSFORM ARGN REPLACE ".+" "$<$<COMPILE_LANGUAGE:CXX>:<\\0$<ANGLE-R>>" OUTPUT_VARIABLE headers)
-  target_precompile_headers(${target} PRIVATE ${headers})
-  if(CMAKE_CROSSCOMPILING OR NOT CCACHE_PROGRAM)
-    return()
-  endif()
-  # ccache hashes this file instead of the precompiled header, a checksum of the headers' contents (CCACHE_PCH_EXTSUM). clang writes
-  # the path of the build folder into a precompiled header: a clone in another folder would have to compile everything again.
-  # That of gcc has 83 MB, which were read for each file.
-  set(folder "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir")
-  list(TRANSFORM ARGN REPLACE ".+" "#include <\\0>\n" OUTPUT_VARIABLE includes)
-  string(CONCAT includes ${includes})
-  file(WRITE "${folder}/precompiled.h" "${includes}")
-  execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 -x c++ -E -dD -P "${folder}/precompiled.h"
-    OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
-  string(SHA256 sum "${text}")
-  set(suffix gch)
-  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    set(suffix pch)
-  endif()
-  file(WRITE "${folder}/cmake_pch.hxx.${suffix}.sum" "${sum}")
-endfunction()
-
-# igpu_precompile_if_sanitized(target): what most files include, in the builds with sanitizers. All other builds compile without it
-# and so find includes that are missing.
-function(igpu_precompile_if_sanitized target)
-  if(IGPU_SANITIZE)
-    igpu_precompile(${target} algorithm chrono condition_variable functional map memory mutex optional sstream stdexcept string
-      thread vector)
   endif()
 endfunction()
 

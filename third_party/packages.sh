@@ -68,7 +68,15 @@ install_packages() {
   return $status
 }
 
-# configure PRESET [OPTION...]: when it has not been, or the presets have changed since. CMake itself sees to the rest.
+# configure PRESET [OPTION...]: when it has not been with these options, or the presets have changed since. CMake itself sees to the
+# rest. An option stays: what one script has turned on, no other turns off.
 configure() {
-  [[ build/$1/build.ninja -nt CMakePresets.json && $# == 1 ]] || cmake --preset "$@" >&2
+  local done=build/$1/configured option missing=()
+  for option in -DIGPU_UNITY=ON "${@:2}"; do
+    [[ $done -nt CMakePresets.json ]] && grep -qsxF -e "$option" "$done" || missing+=("$option")
+  done
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+  cmake --preset "$1" "${missing[@]}" >&2
+  [[ $done -nt CMakePresets.json ]] || rm -f "$done"
+  printf '%s\n' "${missing[@]}" >>"$done"
 }

@@ -17,26 +17,28 @@ constexpr Metric<Flag, 2> kConnected{"intel_gpu_connector_connected",
                                      {"device", "connector"}};
 constexpr Metric<Flag, 2> kEnabled{
     "intel_gpu_connector_enabled", Kind::gauge, "Whether the output shows a picture.", {"device", "connector"}};
-constexpr Metric<Flag, 3> kInfoMetric{"intel_gpu_connector_info",
-                                      Kind::info,
-                                      "Preferred mode of what is plugged into the output; the value is 1.",
-                                      {"device", "connector", "mode"}};
+constexpr Metric<Flag, 3> kConnectorInfoMetric{"intel_gpu_connector_info",
+                                               Kind::info,
+                                               "Preferred mode of what is plugged into the output; the value is 1.",
+                                               {"device", "connector", "mode"}};
 constexpr Metric<Count, 2> kHotplugs{"intel_gpu_hotplug_events_total",
                                      Kind::counter,
                                      "Times that the kernel announced that something was plugged in or out.",
                                      {"device", "connector"}};
-constexpr Metric<Count, 0> kLost{"intel_gpu_hotplug_events_lost_total", Kind::counter,
-                                 "Times that the kernel dropped uevents before they were read; some may have announced "
-                                 "that something was plugged in or out."};
-constexpr const MetricDescriptor* kMetrics[] = {&kConnected, &kEnabled, &kInfoMetric, &kHotplugs, &kLost};
+constexpr Metric<Count, 0> kConnectorLost{
+    "intel_gpu_hotplug_events_lost_total", Kind::counter,
+    "Times that the kernel dropped uevents before they were read; some may have announced "
+    "that something was plugged in or out."};
+constexpr const MetricDescriptor* kConnectorMetrics[] = {&kConnected, &kEnabled, &kConnectorInfoMetric, &kHotplugs,
+                                                         &kConnectorLost};
 
 constexpr FeatureDescriptor kOutputs{"connectors", "Outputs, and whether something is plugged into them.",
                                      Need::nothing_special};
-constexpr FeatureDescriptor kEvents{"hotplug_events", "What is plugged in and out, as it happens.", Need::uevents,
-                                    true};
-constexpr const FeatureDescriptor* kFeatures[] = {&kOutputs, &kEvents};
+constexpr FeatureDescriptor kConnectorEvents{"hotplug_events", "What is plugged in and out, as it happens.",
+                                             Need::uevents, true};
+constexpr const FeatureDescriptor* kConnectorFeatures[] = {&kOutputs, &kConnectorEvents};
 
-constexpr std::string_view kUnknown = "unknown";
+constexpr std::string_view kConnectorUnknown = "unknown";
 
 }  // namespace
 
@@ -45,8 +47,8 @@ constexpr CollectorInfo ConnectorsCollector::kInfo{
     .help = "Outputs of each GPU, and what is plugged in and out.",
     .enabled_by_default = false,
     .in_snapshots = false,
-    .metrics = kMetrics,
-    .features = kFeatures,
+    .metrics = kConnectorMetrics,
+    .features = kConnectorFeatures,
     .notes =
         "What the kernel's last probe found: nothing is probed, no card node is opened, and the monitor's EDID, which "
         "holds its serial number, is not read. So the values are right only while hot-plug detection works; switches, "
@@ -74,16 +76,17 @@ void ConnectorsCollector::collect(MachinePass& pass, SampleSink& out) {
   for (const Gpu& gpu : *gpus)
     if (shown_.contains(gpu.address)) read_modes(gpu, devices_[gpu.address], longest_wait, out);
   if (machine_.output_uevents.messages == nullptr) {
-    out.absent(kEvents, machine_.output_uevents.why);
+    out.absent(kConnectorEvents, machine_.output_uevents.why);
     return;
   }
-  out.available(kEvents);
-  out.add(kLost, Count{static_cast<double>(lost_)});
+  out.available(kConnectorEvents);
+  out.add(kConnectorLost, Count{static_cast<double>(lost_)});
   for (const auto& [address, outputs] : shown_) {
     Device& device = devices_[address];
     for (const std::string& name : outputs)
       out.add(kHotplugs, {address, name}, Count{static_cast<double>(device.events[name])});
-    out.add(kHotplugs, {address, kUnknown}, Count{static_cast<double>(device.events[std::string(kUnknown)])});
+    out.add(kHotplugs, {address, kConnectorUnknown},
+            Count{static_cast<double>(device.events[std::string(kConnectorUnknown)])});
   }
 }
 
@@ -153,7 +156,8 @@ void ConnectorsCollector::read_modes(const Gpu& gpu, Device& device, Nanoseconds
       device.modes_are_due = true;  // again at the next scrape
     }
   }
-  for (const auto& [output, mode] : device.modes) out.add(kInfoMetric, {gpu.address, output, mode}, flag(true));
+  for (const auto& [output, mode] : device.modes)
+    out.add(kConnectorInfoMetric, {gpu.address, output, mode}, flag(true));
 }
 
 void ConnectorsCollector::read_uevents(SampleSink& out) {
@@ -186,12 +190,12 @@ void ConnectorsCollector::Device::count(const Uevent& event) {
   if (event.value("HOTPLUG") == "1") forget_modes();
   // With PROPERTY it is a link that must be trained again, or content protection (drm_sysfs_connector_property_event).
   if (event.value("HOTPLUG") != "1" || event.value("PROPERTY")) return;
-  std::string name(kUnknown);
+  std::string name(kConnectorUnknown);
   if (const auto id = scan_u64(event.value("CONNECTOR").value_or(std::string_view()))) {
     for (const auto* known : {&ids_before, &ids})
       if (const auto found = known->find(*id); found != known->end()) name = found->second;
   }
-  if (events.size() >= kMostKnown && !events.contains(name)) name = kUnknown;
+  if (events.size() >= kMostKnown && !events.contains(name)) name = kConnectorUnknown;
   ++events[std::move(name)];
 }
 

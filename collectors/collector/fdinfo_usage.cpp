@@ -8,11 +8,11 @@ namespace igpu {
 namespace {
 
 // Processes whose clients were not seen: closed, or hidden for a while by an incomplete walk or unreadable text.
-constexpr Nanoseconds kRemember = std::chrono::minutes(15);
+constexpr Nanoseconds kFdinfoRemember = std::chrono::minutes(15);
 // Ended series whose count is kept: PIDs are reused after 32,768 at the earliest, mostly for other programs.
 constexpr std::size_t kMostEnded = 8192;
 
-double memory_of(const DrmClient& client) {
+double client_memory(const DrmClient& client) {
   double bytes = 0;
   for (const ClientMemory& region : client.memory)
     if (const auto value = region.resident ? region.resident : region.total) bytes += static_cast<double>(*value);
@@ -123,7 +123,7 @@ UsageTable::Update UsageTable::update(const ClientSnapshot& snapshot, std::span<
     candidate.gained = advance(state, own);
     state.last_seen = snapshot.time;
     for (const ClassState& engine : state.engines) candidate.recent += engine.ratio.value_or(Ratio{}).value;
-    for (const DrmClient& client : own) candidate.memory += memory_of(client);
+    for (const DrmClient& client : own) candidate.memory += client_memory(client);
   }
   gains_.end_scan();
   forget_the_ended(snapshot);
@@ -172,7 +172,7 @@ void UsageTable::forget_the_ended(const ClientSnapshot& snapshot) {
   std::erase_if(processes_, [&](const auto& entry) {
     const auto& [key, state] = entry;
     if (state.last_seen == snapshot.time) return false;
-    const bool ended = snapshot.time - state.last_seen > kRemember || !snapshot.runs(key.first);
+    const bool ended = snapshot.time - state.last_seen > kFdinfoRemember || !snapshot.runs(key.first);
     if (ended) keep_count(key, state);
     return ended;
   });

@@ -25,12 +25,12 @@ constexpr Metric<Hertz, 3> kLimit{"intel_gpu_frequency_limit_hertz",
                                   "Frequency settings (min, max, boost) and hardware bounds (rp0 highest, rp1, rpe "
                                   "efficient, rpn lowest, rpa achievable).",
                                   {"device", "gt", "limit"}};
-constexpr Metric<Flag, 3> kThrottled{"intel_gpu_throttled",
-                                     Kind::gauge,
-                                     "Whether this reason currently limits the frequency.",
-                                     {"device", "gt", "reason"}};
+constexpr Metric<Flag, 3> kFrequencyThrottled{"intel_gpu_throttled",
+                                              Kind::gauge,
+                                              "Whether this reason currently limits the frequency.",
+                                              {"device", "gt", "reason"}};
 
-constexpr std::array<KernelAbsence, 3> kNoFrequency{{
+constexpr std::array<KernelAbsence, 3> kFrequencyNoFrequency{{
     {Driver::i915,
      {},
      "this kernel's i915 driver has no frequency files for this GPU",
@@ -58,27 +58,28 @@ constexpr std::array<KernelAbsence, 3> kNoThrottle{{
     {Driver::wddm, {}, "Windows does not report throttle reasons", ""},
 }};
 constexpr FeatureDescriptor kFrequencyFeature{"frequency", "Current frequency and its limits.", Need::nothing_special,
-                                              false, kNoFrequency};
+                                              false, kFrequencyNoFrequency};
 constexpr FeatureDescriptor kFrequencyOfNode{kFrequencyFeature.name, kFrequencyFeature.meaning, Need::windows_rights,
-                                             false, kNoFrequency};
+                                             false, kFrequencyNoFrequency};
 constexpr FeatureDescriptor kAverageFeature{"frequency_average", "Mean frequency over the window.", Need::perf_events,
                                             false, kNoAverage};
 constexpr FeatureDescriptor kThrottleFeature{"throttle_reasons", "Why the frequency is limited.", Need::nothing_special,
                                              false, kNoThrottle};
 
-constexpr const MetricDescriptor* kMetrics[] = {&kFrequency, &kAverage, &kCycles, &kLimit, &kThrottled};
-constexpr const MetricDescriptor* kInWindows[] = {&kFrequency, &kLimit};
-constexpr const FeatureDescriptor* kFeatures[] = {&kFrequencyFeature, &kAverageFeature, &kThrottleFeature};
+constexpr const MetricDescriptor* kFrequencyMetrics[] = {&kFrequency, &kAverage, &kCycles, &kLimit,
+                                                         &kFrequencyThrottled};
+constexpr const MetricDescriptor* kFrequencyInWindows[] = {&kFrequency, &kLimit};
+constexpr const FeatureDescriptor* kFrequencyFeatures[] = {&kFrequencyFeature, &kAverageFeature, &kThrottleFeature};
 
 }  // namespace
 
-constexpr std::array<const OptionDescriptor*, 1> kOptions{&kSampledEvents};
+constexpr std::array<const OptionDescriptor*, 1> kFrequencyOptions{&kSampledEvents};
 constexpr CollectorInfo FrequencyCollector::kInfo{.name = "frequency",
                                                   .help = "GT frequencies, limits and throttle reasons.",
-                                                  .metrics = kMetrics,
-                                                  .in_windows = kInWindows,
-                                                  .features = kFeatures,
-                                                  .options = kOptions,
+                                                  .metrics = kFrequencyMetrics,
+                                                  .in_windows = kFrequencyInWindows,
+                                                  .features = kFrequencyFeatures,
+                                                  .options = kFrequencyOptions,
                                                   .notes =
                                                       "Under Windows: kind \"actual\" and limit \"max\", of the engine "
                                                       "that renders."};
@@ -145,7 +146,7 @@ void FrequencyCollector::collect(ScrapePass& pass, SampleSink& out) {
       for (GtSysfs::Limit& limit : gt.limits())
         frequency.add(kLimit, {gpu_.address, gt.id(), limit.name}, gt.bound(limit));
       throttle.note(gt.throttle([&](std::string_view reason, bool active) {
-        out.add(kThrottled, {gpu_.address, gt.id(), reason}, flag(active));
+        out.add(kFrequencyThrottled, {gpu_.address, gt.id(), reason}, flag(active));
       }));
     }
   }

@@ -21,10 +21,10 @@ constexpr Metric<Count, 1> kCoreDumps{"intel_gpu_core_dumps_total",
                                       "Core dumps that xe made of the GPU; a lower bound of its hangs, because xe "
                                       "makes no other one for an hour.",
                                       {"device"}};
-constexpr Metric<Count, 3> kHangs{"intel_gpu_hangs_total",
-                                  Kind::counter,
-                                  "Hangs that the kernel log or BPF programs report.",
-                                  {"device", "kind", "class"}};
+constexpr Metric<Count, 3> kHealthHangs{"intel_gpu_hangs_total",
+                                        Kind::counter,
+                                        "Hangs that the kernel log or BPF programs report.",
+                                        {"device", "kind", "class"}};
 constexpr Metric<Count, 3> kProcessHangs{
     "intel_gpu_process_hangs_total",
     Kind::counter,
@@ -39,11 +39,11 @@ constexpr Metric<Seconds, 2> kLastFault{"intel_gpu_last_fault_timestamp_seconds"
                                         Kind::gauge,
                                         "Time of the last fault of this kind, since 1970.",
                                         {"device", "kind"}};
-constexpr Metric<Count, 1> kLost{"intel_gpu_fault_events_lost_total",
-                                 Kind::counter,
-                                 "Times that the kernel overwrote messages before they were read; they may have "
-                                 "reported faults.",
-                                 {"channel"}};
+constexpr Metric<Count, 1> kHealthLost{"intel_gpu_fault_events_lost_total",
+                                       Kind::counter,
+                                       "Times that the kernel overwrote messages before they were read; they may have "
+                                       "reported faults.",
+                                       {"channel"}};
 template <class T, std::size_t A, std::size_t B>
 constexpr std::array<T, A + B> joined(const T (&first)[A], const std::array<T, B>& second) {
   std::array<T, A + B> all{};
@@ -52,8 +52,8 @@ constexpr std::array<T, A + B> joined(const T (&first)[A], const std::array<T, B
   return all;
 }
 
-constexpr auto kMetrics = joined<const MetricDescriptor*>(
-    {&kResets, &kCoreDumps, &kHangs, &kProcessHangs, &kWedged, &kLastFault, &kLost}, HealthFiles::kMetrics);
+constexpr auto kHealthMetrics = joined<const MetricDescriptor*>(
+    {&kResets, &kCoreDumps, &kHealthHangs, &kProcessHangs, &kWedged, &kLastFault, &kHealthLost}, HealthFiles::kMetrics);
 
 constexpr FeatureDescriptor kEventsFeature{"fault_events", "Resets, wedged GPUs and core dumps as they happen.",
                                            Need::uevents, true};
@@ -79,11 +79,11 @@ constexpr std::array<KernelAbsence, 1> kNoAnswer{{
 }};
 constexpr FeatureDescriptor kWedgedFeature{"wedged", "Whether the driver has given the GPU up.", Need::render_node,
                                            false, kNoAnswer};
-constexpr auto kFeatures = joined<const FeatureDescriptor*>(
+constexpr auto kHealthFeatures = joined<const FeatureDescriptor*>(
     {&kEventsFeature, &kLogFeature, &kQueueEventsFeature, &kDumpsFeature, &kWedgedFeature}, HealthFiles::kFeatures);
-constexpr std::array<std::string_view, 1> kProcFiles{"stat"};
+constexpr std::array<std::string_view, 1> kHealthProcFiles{"stat"};
 
-constexpr std::string_view kFull = "full", kUnknown = "unknown";
+constexpr std::string_view kHealthFull = "full", kUnknown = "unknown";
 constexpr std::array<std::string_view, 2> kChannelNames{"uevent", "kmsg"};
 constexpr std::string_view kQueueEvents = "bpf";
 
@@ -112,17 +112,15 @@ bool has_class(HangKind kind) {
   return kind == HangKind::hang || kind == HangKind::job_timeout || kind == HangKind::cat_error;
 }
 
-Count count_of(std::uint64_t number) { return Count{static_cast<double>(number)}; }
-
 }  // namespace
 
 constexpr CollectorInfo HealthCollector::kInfo{
     .name = "health",
     .help = "Hangs, resets and errors of each GPU, and who caused them.",
     .in_snapshots = false,
-    .proc_files = kProcFiles,
-    .metrics = kMetrics,
-    .features = kFeatures,
+    .proc_files = kHealthProcFiles,
+    .metrics = kHealthMetrics,
+    .features = kHealthFeatures,
     .notes =
         "Counters begin at zero at the start; of earlier faults the kernel log and core dumps tell the time. Kinds of "
         "hangs: `hang` (i915 captured one), `fence_expired` (i915: a request was not done after 20 s), `job_timeout`, "
@@ -143,13 +141,13 @@ constexpr CollectorInfo HealthCollector::kInfo{
 
 void HealthCollector::write_lost(SampleSink& out) const {
   for (std::size_t i = 0; i < kChannels; ++i)
-    if (channels_[i].messages != nullptr) out.add(kLost, {kChannelNames[i]}, count_of(lost_[i]));
-  if (queue_faults_) out.add(kLost, {kQueueEvents}, count_of(lost_queue_events_));
+    if (channels_[i].messages != nullptr) out.add(kHealthLost, {kChannelNames[i]}, count_of(lost_[i]));
+  if (queue_faults_) out.add(kHealthLost, {kQueueEvents}, count_of(lost_queue_events_));
 }
 
 void HealthCollector::write(const Gpu& gpu, const HealthDevice& device, SampleSink& out) const {
   if (channels_[kUevents].messages != nullptr && gpu.driver == Driver::i915)
-    out.add(kResets, {gpu.address, kFull}, count_of(device.resets));
+    out.add(kResets, {gpu.address, kHealthFull}, count_of(device.resets));
   if (dumps_known_ && !why_no_dumps_ && gpu.driver == Driver::xe)
     out.add(kCoreDumps, {gpu.address}, count_of(device.dumps));
   write_hangs(gpu, device, out);
@@ -167,7 +165,8 @@ void HealthCollector::write_hangs(const Gpu& gpu, const HealthDevice& device, Sa
       const std::uint64_t hangs = device.hangs[kind][i];
       const bool is_reported = has_log || (queue_faults_ && is_queue_event(gpu.driver, hang));
       const bool from_zero = is_reported && may_report(gpu.driver, hang) && (has_class(hang) || i == kEngineClasses);
-      if (hangs > 0 || from_zero) out.add(kHangs, {gpu.address, to_string(hang), name_of_class(i)}, count_of(hangs));
+      if (hangs > 0 || from_zero)
+        out.add(kHealthHangs, {gpu.address, to_string(hang), name_of_class(i)}, count_of(hangs));
     }
   }
 }

@@ -8,17 +8,17 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Seconds, 2> kCpu{
+constexpr Metric<Seconds, 2> kHostCpu{
     "intel_gpu_host_cpu_seconds_total",
     Kind::counter,
     "Time of the processor by mode: user, nice, system, idle, iowait, irq, softirq, steal.",
     {"cpu", "mode"}};
-constexpr Metric<Count, 0> kProcesses{"intel_gpu_host_processes", Kind::gauge,
-                                      "Processes of the machine, or of the PID namespace of this one."};
-constexpr std::array<const MetricDescriptor*, 2> kMetrics{&kCpu, &kProcesses};
-constexpr std::array<std::string_view, 1> kProcFiles{"stat"};
+constexpr Metric<Count, 0> kHostProcesses{"intel_gpu_host_processes", Kind::gauge,
+                                          "Processes of the machine, or of the PID namespace of this one."};
+constexpr std::array<const MetricDescriptor*, 2> kHostMetrics{&kHostCpu, &kHostProcesses};
+constexpr std::array<std::string_view, 1> kHostProcFiles{"stat"};
 
-constexpr double kTicksPerSecond = 100;       // USER_HZ
+constexpr double kHostTicksPerSecond = 100;   // USER_HZ
 constexpr std::uint64_t kHeldTicks = 300;     // a larger step back is that of a processor that was taken offline
 constexpr std::size_t kLargest = 256U << 10;  // the processors' lines come first; those of interrupts may follow
 
@@ -29,8 +29,8 @@ constexpr CollectorInfo HostCollector::kInfo{
     .help = "CPU time by processor, and processes, of the whole machine.",
     .enabled_by_default = false,
     .for_commands = true,
-    .proc_files = kProcFiles,
-    .metrics = kMetrics,
+    .proc_files = kHostProcFiles,
+    .metrics = kHostMetrics,
     .features = {},
     .notes =
         "Cores in use: `sum(rate(intel_gpu_host_cpu_seconds_total{mode!~\"idle|iowait\"}[1m]))`. The command "
@@ -61,7 +61,7 @@ void HostCollector::read_processors(SampleSink& out) {
     const std::string cpu = std::to_string(times.cpu);
     for (std::size_t i = 0; i < kCpuModes; ++i) {
       known[i].ticks += known[i].counter.advance(times.ticks[i], kHeldTicks).gained;
-      out.add(kCpu, {cpu, kCpuModeNames[i]}, Seconds{static_cast<double>(known[i].ticks) / kTicksPerSecond});
+      out.add(kHostCpu, {cpu, kCpuModeNames[i]}, Seconds{static_cast<double>(known[i].ticks) / kHostTicksPerSecond});
     }
   }
 }
@@ -73,7 +73,7 @@ void HostCollector::count_processes(SampleSink& out) const {
     return true;
   });
   if (listed.is_failure()) out.failed(listed.failure());
-  if (listed) out.add(kProcesses, Count{static_cast<double>(count)});
+  if (listed) out.add(kHostProcesses, Count{static_cast<double>(count)});
 }
 
 }  // namespace igpu

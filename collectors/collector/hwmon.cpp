@@ -12,10 +12,10 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Celsius, 2> kTemperature{"intel_gpu_temperature_celsius",
-                                          Kind::gauge,
-                                          "Temperature by sensor; for an integrated GPU, that of the CPU package.",
-                                          {"device", "sensor"}};
+constexpr Metric<Celsius, 2> kHwmonTemperature{"intel_gpu_temperature_celsius",
+                                               Kind::gauge,
+                                               "Temperature by sensor; for an integrated GPU, that of the CPU package.",
+                                               {"device", "sensor"}};
 constexpr Metric<Celsius, 3> kTemperatureLimit{
     "intel_gpu_temperature_limit_celsius",
     Kind::gauge,
@@ -100,25 +100,25 @@ constexpr FeatureDescriptor kVoltageFeature{"voltage", "Voltage.", Need::nothing
 constexpr FeatureDescriptor kLimitFeature{"power_limits", "Power and current limits.", Need::nothing_special, false,
                                           kNoLimits};
 
-constexpr const MetricDescriptor* kMetrics[] = {&kTemperature, &kTemperatureLimit, &kFan,       &kVoltage,
-                                                &kPowerLimit,  &kCurrentLimit,     &kPowerShare};
-constexpr const MetricDescriptor* kInWindows[] = {&kTemperature, &kFan, &kPowerShare};
+constexpr const MetricDescriptor* kHwmonMetrics[] = {&kHwmonTemperature, &kTemperatureLimit, &kFan,       &kVoltage,
+                                                     &kPowerLimit,       &kCurrentLimit,     &kPowerShare};
+constexpr const MetricDescriptor* kHwmonInWindows[] = {&kHwmonTemperature, &kFan, &kPowerShare};
 constexpr const MetricDescriptor* kNotInLinux[] = {&kPowerShare};
-constexpr const FeatureDescriptor* kFeatures[] = {&kTemperatureFeature, &kTemperatureLimitFeature,
-                                                  &kFanFeature,         &kVoltageFeature,
-                                                  &kLimitFeature,       &kPowerShareFeature};
+constexpr const FeatureDescriptor* kHwmonFeatures[] = {&kTemperatureFeature, &kTemperatureLimitFeature,
+                                                       &kFanFeature,         &kVoltageFeature,
+                                                       &kLimitFeature,       &kPowerShareFeature};
 
-constexpr const OptionDescriptor* kOptions[] = {&kSysman};
+constexpr const OptionDescriptor* kHwmonOptions[] = {&kSysman};
 
 }  // namespace
 
 constexpr CollectorInfo HwmonCollector::kInfo{.name = "hwmon",
                                               .help = "Temperature, fan, voltage, power and current limits.",
-                                              .metrics = kMetrics,
-                                              .in_windows = kInWindows,
+                                              .metrics = kHwmonMetrics,
+                                              .in_windows = kHwmonInWindows,
                                               .not_in_linux = kNotInLinux,
-                                              .features = kFeatures,
-                                              .options = kOptions,
+                                              .features = kHwmonFeatures,
+                                              .options = kHwmonOptions,
                                               .notes =
                                                   "Under Windows: temperature, with sensor \"gpu\", fan speed, and "
                                                   "`intel_gpu_power_limit_ratio`, which exists only there. "
@@ -135,7 +135,7 @@ void HwmonCollector::collect_adapter(SampleSink& out) {
   const WddmSensors sensors = adapter_->sensors();
   FeatureReport temperature(out, kAdapterTemperature);
   const bool has_temperature = temperature.note(sensors.temperature);
-  if (has_temperature) out.add(kTemperature, {gpu_.address, "gpu"}, *sensors.temperature);
+  if (has_temperature) out.add(kHwmonTemperature, {gpu_.address, "gpu"}, *sensors.temperature);
   FeatureReport fan(out, kAdapterFan);
   const bool has_fan = fan.note(sensors.fan);
   if (has_fan) out.add(kFan, {gpu_.address, "1"}, *sensors.fan);
@@ -152,7 +152,8 @@ void HwmonCollector::collect_sysman(bool has_temperature, FeatureReport& tempera
   const auto temperatures = sysman_->temperatures();
   if (!temperatures) (void)temperature.note(temperatures);
   for (const SysmanGpu::Temperature& one : temperatures.value_or({}))
-    if (!has_temperature || one.sensor != "gpu") temperature.add(kTemperature, {gpu_.address, one.sensor}, one.value);
+    if (!has_temperature || one.sensor != "gpu")
+      temperature.add(kHwmonTemperature, {gpu_.address, one.sensor}, one.value);
   if (has_fan) return;
   const auto fans = sysman_->fans();
   if (!fans) (void)fan.note(fans);
@@ -174,7 +175,7 @@ void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
   FeatureReport temperature(out, kTemperatureFeature, no_file ? not_in_kernel : not_in_hardware);
   if (hwmon_.unreadable) (void)temperature.note(Reading<Unit>(*hwmon_.unreadable));
   for (Hwmon::Channel& channel : hwmon_.temperatures)
-    temperature.add(kTemperature, {gpu_.address, channel.name}, Hwmon::celsius(channel.attribute));
+    temperature.add(kHwmonTemperature, {gpu_.address, channel.name}, Hwmon::celsius(channel.attribute));
   // Both drivers had temperatures before they had limits of them; coretemp has both.
   const bool no_limit_file = card && hwmon_.temperature_limits.empty();
   FeatureReport temperature_limits(out, kTemperatureLimitFeature,

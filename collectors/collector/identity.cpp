@@ -9,15 +9,15 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Flag, 9> kInfoMetric{
+constexpr Metric<Flag, 9> kIdentityInfoMetric{
     "intel_gpu_info",
     Kind::info,
     "Identity of the GPU; the value is 1.",
     {"device", "card", "render_node", "driver", "device_id", "revision", "name", "kind", "numa_node"}};
-constexpr Metric<Flag, 1> kSuspended{"intel_gpu_runtime_suspended",
-                                     Kind::gauge,
-                                     "Whether the GPU is runtime-suspended; a scrape does not wake it.",
-                                     {"device"}};
+constexpr Metric<Flag, 1> kIdentitySuspended{"intel_gpu_runtime_suspended",
+                                             Kind::gauge,
+                                             "Whether the GPU is runtime-suspended; a scrape does not wake it.",
+                                             {"device"}};
 constexpr Metric<Flag, 1> kErrorState{
     "intel_gpu_error_state", Kind::gauge, "Whether the kernel holds a captured GPU hang.", {"device"}};
 constexpr std::array<KernelAbsence, 1> kNoErrorState{{
@@ -26,9 +26,9 @@ constexpr std::array<KernelAbsence, 1> kNoErrorState{{
 // Optional: the packages withhold the capability that reads this file of i915, because it reads every other file, too.
 constexpr FeatureDescriptor kErrorFeature{
     "error_state", "GPU hangs captured by the kernel.", Need::root_only_file, false, kNoErrorState, true};
-constexpr const MetricDescriptor* kMetrics[] = {&kInfoMetric, &kSuspended, &kErrorState};
-constexpr const MetricDescriptor* kInWindows[] = {&kInfoMetric};
-constexpr const FeatureDescriptor* kFeatures[] = {&kErrorFeature};
+constexpr const MetricDescriptor* kIdentityMetrics[] = {&kIdentityInfoMetric, &kIdentitySuspended, &kErrorState};
+constexpr const MetricDescriptor* kIdentityInWindows[] = {&kIdentityInfoMetric};
+constexpr const FeatureDescriptor* kIdentityFeatures[] = {&kErrorFeature};
 
 std::string hex(unsigned value, std::size_t digits) {
   std::array<char, 16> text;
@@ -44,9 +44,9 @@ constexpr CollectorInfo IdentityCollector::kInfo{
     .help = "Identity of each GPU, whether it is suspended, and whether it hung.",
     .always_on = true,
     .runs_while_suspended = true,
-    .metrics = kMetrics,
-    .in_windows = kInWindows,
-    .features = kFeatures};
+    .metrics = kIdentityMetrics,
+    .in_windows = kIdentityInWindows,
+    .features = kIdentityFeatures};
 
 IdentityCollector::IdentityCollector(const CollectorContext& context)
     : gpu_(context.gpu),
@@ -56,12 +56,12 @@ IdentityCollector::IdentityCollector(const CollectorContext& context)
       error_state_(context.machine.sys, context.gpu) {}
 
 void IdentityCollector::collect(ScrapePass& pass, SampleSink& out) {
-  out.add(kInfoMetric,
+  out.add(kIdentityInfoMetric,
           {gpu_.address, gpu_.card, gpu_.render_node, to_string(gpu_.driver), device_id_, revision_, gpu_.name,
            to_string(gpu_.kind), numa_node_},
           flag(true));
   const Reading<bool> suspended = pass.suspended();
-  if (suspended) out.add(kSuspended, {gpu_.address}, flag(*suspended));
+  if (suspended) out.add(kIdentitySuspended, {gpu_.address}, flag(*suspended));
   if (suspended.is_failure()) out.failed(suspended.failure());
   FeatureReport report(out, kErrorFeature, {Reason::suspended});
   if (pass.power() != GpuPower::awake) return;

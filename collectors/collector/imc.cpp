@@ -22,17 +22,18 @@ constexpr std::array<KernelAbsence, 3> kNoTraffic{{
     {Driver::wddm, {}, kNoSysman, kInstallSysman, ENOENT},
     {Driver::wddm, {}, "the graphics driver's Sysman does not count this GPU's memory traffic", ""},
 }};
-constexpr FeatureDescriptor kFeature{"memory_bandwidth", "Memory traffic of the processor (integrated GPUs).",
-                                     Need::imc_pmu, false, kNoTraffic};
-constexpr FeatureDescriptor kTrafficOfCard{kFeature.name, kFeature.meaning, Need::windows_rights, false, kNoTraffic};
-constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kBandwidth};
-constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
-constexpr std::array<const OptionDescriptor*, 1> kOptions{&kSysman};
+constexpr FeatureDescriptor kImcFeature{"memory_bandwidth", "Memory traffic of the processor (integrated GPUs).",
+                                        Need::imc_pmu, false, kNoTraffic};
+constexpr FeatureDescriptor kTrafficOfCard{kImcFeature.name, kImcFeature.meaning, Need::windows_rights, false,
+                                           kNoTraffic};
+constexpr std::array<const MetricDescriptor*, 1> kImcMetrics{&kBandwidth};
+constexpr std::array<const FeatureDescriptor*, 1> kImcFeatures{&kImcFeature};
+constexpr std::array<const OptionDescriptor*, 1> kImcOptions{&kSysman};
 
 // Ten terabytes a second: more than any card's memory transfers.
-constexpr GainBound kBound{.per_second = 1e13, .at_once = 2.5e12};
+constexpr GainBound kImcBound{.per_second = 1e13, .at_once = 2.5e12};
 
-constexpr const char *kRead = "read", *kWrite = "write";
+constexpr const char *kImcRead = "read", *kWrite = "write";
 
 constexpr double kMebibytesPerCount =
     64 / (1024.0 * 1024.0);                    // a cache line, in all of these PMUs; .scale says the same
@@ -54,10 +55,10 @@ Reading<double> sum_of(const PmuSession& pmu, const std::vector<PmuSession::Hand
 constexpr CollectorInfo ImcCollector::kInfo{
     .name = "imc",
     .help = "Memory bandwidth of an integrated GPU's processor.",
-    .metrics = kMetrics,
-    .in_windows = kMetrics,
-    .features = kFeatures,
-    .options = kOptions,
+    .metrics = kImcMetrics,
+    .in_windows = kImcMetrics,
+    .features = kImcFeatures,
+    .options = kImcOptions,
     .notes = "Under Windows with `--collector.sysman` only, and only of a card.",
 };
 
@@ -68,7 +69,7 @@ ImcCollector::ImcCollector(const CollectorContext& context)
       sysman_(context.machine, context.gpu, context.options[kSysman]) {
   if (gpu_.driver == Driver::wddm) {
     // Another driver than before counts from zero.
-    for (const char* const direction : {kRead, kWrite}) memory_.counter(direction).rebase();
+    for (const char* const direction : {kImcRead, kWrite}) memory_.counter(direction).rebase();
   } else if (stands_for_package(gpu_)) {
     find_boxes();
   }
@@ -91,17 +92,17 @@ void ImcCollector::collect_card(ScrapePass& pass, SampleSink& out) {
   const Nanoseconds end = pass.now();
   const auto add = [&](const char* direction, std::uint64_t count) {
     MonotonicCounter& counter = memory_.counter(direction);
-    (void)counter.advance_bounded(count, 0, kBound, begin, end);
+    (void)counter.advance_bounded(count, 0, kImcBound, begin, end);
     out.add(kBandwidth, {gpu_.address, direction}, Bytes{static_cast<double>(counter.total())});
   };
-  add(kRead, bytes->read);
+  add(kImcRead, bytes->read);
   add(kWrite, bytes->written);
 }
 
 void ImcCollector::collect(ScrapePass& pass, SampleSink& out) {
   if (gpu_.driver == Driver::wddm) return collect_card(pass, out);
   if (!stands_for_package(gpu_)) {
-    out.absent(kFeature, {Reason::hardware});
+    out.absent(kImcFeature, {Reason::hardware});
     return;
   }
   if (boxes_.empty()) find_boxes();  // the PMUs' module may be loaded later than the GPU's
@@ -131,16 +132,16 @@ void ImcCollector::collect(ScrapePass& pass, SampleSink& out) {
     if (why.reason == Reason::permission) break;
   }
   if (counting == 0 || why.reason == Reason::permission) {
-    out.absent(kFeature, why);
+    out.absent(kImcFeature, why);
     return;
   }
   // Every machine uses its memory: a counter that stays at 0 does not work.
   if (reads <= 0 && writes <= 0) {
-    out.absent(kFeature, {Reason::hardware});
+    out.absent(kImcFeature, {Reason::hardware});
     return;
   }
-  out.available(kFeature);
-  if (reads > 0) out.add(kBandwidth, {gpu_.address, kRead}, Bytes{reads});
+  out.available(kImcFeature);
+  if (reads > 0) out.add(kBandwidth, {gpu_.address, kImcRead}, Bytes{reads});
   if (writes > 0) out.add(kBandwidth, {gpu_.address, kWrite}, Bytes{writes});
 }
 

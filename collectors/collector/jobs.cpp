@@ -23,21 +23,20 @@ constexpr Metric<Count, 4> kJobs{"intel_gpu_jobs_total",
                                  "long_running (its end is not reported), error, "
                                  "evicted (its end was lost).",
                                  {"device", "class", "source", "outcome"}};
-constexpr Metric<Count, 2> kLost{
+constexpr Metric<Count, 2> kJobLost{
     "intel_gpu_job_events_lost_total",
     Kind::counter,
     "Events in no histogram: recursion, table_full, unmatched. One count for all GPUs of a driver, repeated at each: "
     "take the maximum, not the sum.",
     {"device", "reason"}};
-constexpr FeatureDescriptor kFeature{"jobs", "Time that jobs wait and run, counted by BPF programs.", Need::job_events};
-constexpr std::array<const MetricDescriptor*, 5> kMetrics{&kQueue, &kRun, &kJobs, &kLost,
-                                                          &JobsCollector::kProcessVideoJobs};
-constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
+constexpr FeatureDescriptor kJobFeature{"jobs", "Time that jobs wait and run, counted by BPF programs.",
+                                        Need::job_events};
+constexpr std::array<const MetricDescriptor*, 5> kJobMetrics{&kQueue, &kRun, &kJobs, &kJobLost,
+                                                             &JobsCollector::kProcessVideoJobs};
+constexpr std::array<const FeatureDescriptor*, 1> kJobFeatures{&kJobFeature};
 
 // The number of missed events is the only one that takes system calls.
 constexpr Nanoseconds kMissesEvery = std::chrono::seconds(10);
-
-Count count_of(std::uint64_t number) { return Count{static_cast<double>(number)}; }
 
 }  // namespace
 
@@ -47,8 +46,8 @@ constexpr CollectorInfo JobsCollector::kInfo{
     .enabled_by_default = false,
     .runs_while_suspended = true,
     .reads_processes = true,
-    .metrics = kMetrics,
-    .features = kFeatures,
+    .metrics = kJobMetrics,
+    .features = kJobFeatures,
     .notes =
         "While it is on, the modules that report jobs and hangs (gpu_sched, xe, i915) cannot be unloaded. It counts "
         "jobs that are "
@@ -68,11 +67,11 @@ constexpr CollectorInfo JobsCollector::kInfo{
 JobsCollector::JobsCollector(const CollectorContext& context) : gpu_(context.gpu), machine_(context.machine) {}
 
 void JobsCollector::collect(ScrapePass& pass, SampleSink& out) {
-  if (machine_.job_counters == nullptr) return out.absent(kFeature, {Reason::hardware});
+  if (machine_.job_counters == nullptr) return out.absent(kJobFeature, {Reason::hardware});
   const JobDriver driver = gpu_.driver == Driver::i915 ? JobDriver::i915 : JobDriver::drm_sched;
   const Reading<const JobCounters*> counters = machine_.job_counters->get(driver, pass.now());
-  if (!counters) return out.missing(kFeature, counters);
-  out.available(kFeature);
+  if (!counters) return out.missing(kJobFeature, counters);
+  out.available(kJobFeature);
   pass.jobs_counted(**counters);
   const std::vector<JobCounts> series = read_job_counts((*counters)->slots(), gpu_.address);
   for (const JobCounts& counts : series) {
@@ -90,15 +89,15 @@ void JobsCollector::collect(ScrapePass& pass, SampleSink& out) {
 
 void JobsCollector::report_losses(const JobCounters& counters, ScrapePass& pass, SampleSink& out) {
   const LostJobEvents lost = read_lost_job_events(counters.slots());
-  out.add(kLost, {gpu_.address, "table_full"}, count_of(lost.table_full));
-  out.add(kLost, {gpu_.address, "unmatched"}, count_of(lost.unmatched));
+  out.add(kJobLost, {gpu_.address, "table_full"}, count_of(lost.table_full));
+  out.add(kJobLost, {gpu_.address, "unmatched"}, count_of(lost.unmatched));
   if (!misses_read_ || pass.now() - *misses_read_ >= kMissesEvery) {
     const Reading<std::uint64_t> misses = counters.recursion_misses();
     misses_read_ = pass.now();
     if (misses.is_failure()) out.failed(misses.failure());
     if (misses) misses_ = *misses;
   }
-  if (misses_) out.add(kLost, {gpu_.address, "recursion"}, count_of(*misses_));
+  if (misses_) out.add(kJobLost, {gpu_.address, "recursion"}, count_of(*misses_));
 }
 
 }  // namespace igpu

@@ -29,10 +29,10 @@ constexpr Metric<Count, 3> kDestroyed{"intel_gpu_level_zero_resources_destroyed_
                                       Kind::counter,
                                       "Resources that the program destroyed.",
                                       {"pid", "comm", "resource"}};
-constexpr Metric<Bytes, 3> kMemory{"intel_gpu_level_zero_memory_bytes",
-                                   Kind::gauge,
-                                   "Bytes of the program's live allocations, as requested.",
-                                   {"pid", "comm", "memory"}};
+constexpr Metric<Bytes, 3> kLevelZeroMemory{"intel_gpu_level_zero_memory_bytes",
+                                            Kind::gauge,
+                                            "Bytes of the program's live allocations, as requested.",
+                                            {"pid", "comm", "memory"}};
 constexpr Metric<Bytes, 3> kMemoryPeak{"intel_gpu_level_zero_memory_peak_bytes",
                                        Kind::gauge,
                                        "The most bytes allocated at once so far.",
@@ -77,9 +77,9 @@ constexpr Metric<Count, 1> kRejected{"intel_gpu_level_zero_pages_rejected_total"
                                      "too_many_series: left out beyond the limits of files "
                                      "and series.",
                                      {"reason"}};
-constexpr FeatureDescriptor kFeature{"level_zero",
-                                     "Resources of Level Zero programs that run with the tracker (docs/level-zero.md).",
-                                     Need::tracker_folder, true};
+constexpr FeatureDescriptor kLevelZeroFeature{
+    "level_zero", "Resources of Level Zero programs that run with the tracker (docs/level-zero.md).",
+    Need::tracker_folder, true};
 constexpr TextOption kPath{{.flag = "path.level-zero",
                             .default_value = "/run/intel-gpu-exporter/level-zero",
                             .help = "Where the tracker inside Level Zero programs keeps its pages."},
@@ -94,11 +94,11 @@ constexpr NumberOption kMostSeries{
              "equally, and the oldest programs of the users who need more are left out."},
     100,
     1'000'000};
-constexpr std::array<const MetricDescriptor*, 15> kMetrics{
-    &kResources, &kResourcesPeak,   &kCreated,   &kDestroyed, &kMemory, &kMemoryPeak,  &kAllocated, &kCalls,
-    &kErrors,    &kInvalidDestroys, &kUntracked, &kEnded,     &kLeaked, &kLeakedBytes, &kRejected};
-constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
-constexpr std::array<const OptionDescriptor*, 3> kOptions{&kPath, &kRetention, &kMostSeries};
+constexpr std::array<const MetricDescriptor*, 15> kLevelZeroMetrics{
+    &kResources, &kResourcesPeak,   &kCreated,   &kDestroyed, &kLevelZeroMemory, &kMemoryPeak,  &kAllocated, &kCalls,
+    &kErrors,    &kInvalidDestroys, &kUntracked, &kEnded,     &kLeaked,          &kLeakedBytes, &kRejected};
+constexpr std::array<const FeatureDescriptor*, 1> kLevelZeroFeatures{&kLevelZeroFeature};
+constexpr std::array<const OptionDescriptor*, 3> kLevelZeroOptions{&kPath, &kRetention, &kMostSeries};
 
 struct Program {
   std::string pid, comm;
@@ -113,7 +113,7 @@ Program label(std::int32_t pid, const LevelZeroPage& page) {
 }
 
 // What a kind that has bytes is called among memories.
-std::optional<std::string_view> memory_of(std::string_view kind) {
+std::optional<std::string_view> memory_label(std::string_view kind) {
   constexpr std::string_view kPrefix = "memory_";
   if (kind.starts_with(kPrefix)) return kind.substr(kPrefix.size());
   if (kind == "virtual_memory") return "virtual";
@@ -126,9 +126,9 @@ constexpr CollectorInfo LevelZeroCollector::kInfo{
     .name = "level_zero",
     .help = "Resources, memory, calls and leaks of Level Zero programs that run with the tracker.",
     .in_snapshots = false,
-    .metrics = kMetrics,
-    .features = kFeatures,
-    .options = kOptions,
+    .metrics = kLevelZeroMetrics,
+    .features = kLevelZeroFeatures,
+    .options = kLevelZeroOptions,
     .notes =
         "Only programs that run with the tracker are reported (docs/level-zero.md). Handles are counted, so "
         "leaks are exact. pid is as the exporter sees it, or the program's own if it runs in a namespace that "
@@ -196,9 +196,9 @@ struct LevelZeroCollector::Sums {
       out.add(kResourcesPeak, {pid, comm, kind}, count(of.live_peak));
       out.add(kCreated, {pid, comm, kind}, count(of.created));
       out.add(kDestroyed, {pid, comm, kind}, count(of.destroyed));
-      const auto memory = memory_of(kind);
+      const auto memory = memory_label(kind);
       if (!memory) continue;
-      out.add(kMemory, {pid, comm, *memory}, bytes(of.bytes));
+      out.add(kLevelZeroMemory, {pid, comm, *memory}, bytes(of.bytes));
       out.add(kMemoryPeak, {pid, comm, *memory}, bytes(of.bytes_peak));
       out.add(kAllocated, {pid, comm, *memory}, bytes(of.bytes_allocated));
     }
@@ -216,7 +216,7 @@ struct LevelZeroCollector::Sums {
     if (sum.killed != 0) out.add(kEnded, {pid, comm, "killed"}, count(sum.killed));
     for (const auto& [kind, of] : sum.resources) {
       out.add(kLeaked, {pid, comm, kind}, count(of.live));
-      if (const auto memory = memory_of(kind)) out.add(kLeakedBytes, {pid, comm, *memory}, bytes(of.bytes));
+      if (const auto memory = memory_label(kind)) out.add(kLeakedBytes, {pid, comm, *memory}, bytes(of.bytes));
     }
   }
 
@@ -236,7 +236,7 @@ struct LevelZeroCollector::Shown {
   std::uint64_t series() const {
     std::uint64_t sum = running ? 2 + 2 * page->calls.size() : 1;
     for (const LevelZeroResources& of : page->resources)
-      sum += (running ? 4U : 1U) + (memory_of(of.kind) ? (running ? 3U : 1U) : 0U);
+      sum += (running ? 4U : 1U) + (memory_label(of.kind) ? (running ? 3U : 1U) : 0U);
     return sum;
   }
 };
@@ -259,12 +259,12 @@ void LevelZeroCollector::collect(Nanoseconds now, SampleSink& out) {
   if (!snapshot) {
     // The tracker is not installed. It is optional, so this is no finding.
     if (snapshot.is_absent() && snapshot.absent().reason == Reason::kernel)
-      out.absent(kFeature, {Reason::disabled, snapshot.absent().os_error});
+      out.absent(kLevelZeroFeature, {Reason::disabled, snapshot.absent().os_error});
     else
-      out.missing(kFeature, snapshot);
+      out.missing(kLevelZeroFeature, snapshot);
     return;
   }
-  out.available(kFeature);
+  out.available(kLevelZeroFeature);
   Sums sums;
   add_fair_share(follow(*snapshot, now), sums);
   sums.write(out);

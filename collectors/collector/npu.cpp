@@ -14,26 +14,26 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Flag, 4> kInfoMetric{"intel_npu_info",
-                                      Kind::info,
-                                      "Identity of the NPU (neural processing unit); the value is 1.",
-                                      {"device", "accel", "device_id", "name"}};
-constexpr Metric<Seconds, 1> kBusy{
+constexpr Metric<Flag, 4> kNpuInfoMetric{"intel_npu_info",
+                                         Kind::info,
+                                         "Identity of the NPU (neural processing unit); the value is 1.",
+                                         {"device", "accel", "device_id", "name"}};
+constexpr Metric<Seconds, 1> kNpuBusy{
     "intel_npu_busy_seconds_total",
     Kind::counter,
     "Time with at least one job submitted, waiting included; an upper bound of the NPU's real use.",
     {"device"}};
-constexpr Metric<Ratio, 1> kBusyRatio{"intel_npu_busy_ratio",
-                                      Kind::gauge,
-                                      "Share of the window with at least one job submitted; an upper bound.",
-                                      {"device"}};
-constexpr Metric<Bytes, 1> kMemory{
+constexpr Metric<Ratio, 1> kNpuBusyRatio{"intel_npu_busy_ratio",
+                                         Kind::gauge,
+                                         "Share of the window with at least one job submitted; an upper bound.",
+                                         {"device"}};
+constexpr Metric<Bytes, 1> kNpuMemory{
     "intel_npu_memory_resident_bytes", Kind::gauge, "System memory that the NPU's buffers hold now.", {"device"}};
-constexpr Metric<Hertz, 2> kFrequency{"intel_npu_frequency_hertz",
-                                      Kind::gauge,
-                                      "Clock: current (0 while the NPU idles) and max, the highest of the hardware.",
-                                      {"device", "bound"}};
-constexpr Metric<Flag, 1> kSuspended{
+constexpr Metric<Hertz, 2> kNpuFrequency{"intel_npu_frequency_hertz",
+                                         Kind::gauge,
+                                         "Clock: current (0 while the NPU idles) and max, the highest of the hardware.",
+                                         {"device", "bound"}};
+constexpr Metric<Flag, 1> kNpuSuspended{
     "intel_npu_runtime_suspended", Kind::gauge, "Whether the NPU is asleep (runtime power management).", {"device"}};
 constexpr Metric<Count, 1> kRecoveries{"intel_npu_recoveries_total",
                                        Kind::counter,
@@ -43,7 +43,7 @@ constexpr Metric<Joules, 1> kEnergy{
     "intel_npu_energy_joules_total", Kind::counter, "Energy that the NPU has used.", {"device"}};
 constexpr Metric<Watts, 1> kPower{
     "intel_npu_power_watts", Kind::gauge, "Mean power of the NPU over the window.", {"device"}};
-constexpr Metric<Celsius, 1> kTemperature{
+constexpr Metric<Celsius, 1> kNpuTemperature{
     "intel_npu_temperature_celsius", Kind::gauge, "Temperature of the NPU.", {"device"}};
 constexpr Metric<Bytes, 5> kProcessMemory{
     "intel_npu_process_memory_bytes",
@@ -51,28 +51,28 @@ constexpr Metric<Bytes, 5> kProcessMemory{
     "Memory of the process's NPU buffers by region and state; a shared buffer counts in full for each process that "
     "holds it.",
     {"device", "pid", "comm", "memory_region", "state"}};
-constexpr const MetricDescriptor* kMetrics[] = {&kInfoMetric, &kBusy,        &kBusyRatio,    &kMemory,
-                                                &kFrequency,  &kSuspended,   &kRecoveries,   &kEnergy,
-                                                &kPower,      &kTemperature, &kProcessMemory};
+constexpr const MetricDescriptor* kNpuMetrics[] = {&kNpuInfoMetric, &kNpuBusy,        &kNpuBusyRatio, &kNpuMemory,
+                                                   &kNpuFrequency,  &kNpuSuspended,   &kRecoveries,   &kEnergy,
+                                                   &kPower,         &kNpuTemperature, &kProcessMemory};
 
 constexpr FeatureDescriptor kNpu{"npu", "The processor's NPU.", Need::nothing_special, true};
 constexpr std::array<KernelAbsence, 1> kNoBusy{
     {{{}, {}, "this kernel's intel_vpu does not report its busy time", "Linux 6.11 or newer"}}};
 constexpr FeatureDescriptor kBusyFeature{"npu_busy", "How busy the NPU is.", Need::nothing_special, true, kNoBusy};
-constexpr std::array<KernelAbsence, 1> kNoMemory{
+constexpr std::array<KernelAbsence, 1> kNpuNoMemory{
     {{{}, {}, "this kernel's intel_vpu does not report the memory of its buffers", "Linux 6.15 or newer"}}};
-constexpr FeatureDescriptor kMemoryFeature{"npu_memory", "Memory of the NPU's buffers.", Need::nothing_special, true,
-                                           kNoMemory};
-constexpr std::array<KernelAbsence, 1> kNoFrequency{
+constexpr FeatureDescriptor kNpuMemoryFeature{"npu_memory", "Memory of the NPU's buffers.", Need::nothing_special, true,
+                                              kNpuNoMemory};
+constexpr std::array<KernelAbsence, 1> kNpuNoFrequency{
     {{{}, {}, "this kernel's intel_vpu does not report the clock", "Linux 6.16 or newer"}}};
-constexpr FeatureDescriptor kFrequencyFeature{"npu_frequency", "Clock of the NPU.", Need::nothing_special, true,
-                                              kNoFrequency};
+constexpr FeatureDescriptor kNpuFrequencyFeature{"npu_frequency", "Clock of the NPU.", Need::nothing_special, true,
+                                                 kNpuNoFrequency};
 constexpr std::array<KernelAbsence, 1> kNoProcesses{
     {{{}, {}, "this kernel's intel_vpu does not report memory by process", "Linux 7.0 or newer"}}};
-constexpr FeatureDescriptor kProcessesFeature{"npu_process_memory", "Memory of the NPU by process.",
-                                              Need::other_processes, true, kNoProcesses};
+constexpr FeatureDescriptor kNpuProcessesFeature{"npu_process_memory", "Memory of the NPU by process.",
+                                                 Need::other_processes, true, kNoProcesses};
 // The same feature where it is not a process but a descriptor of it that may not be read.
-constexpr FeatureDescriptor kProcessesByLink{
+constexpr FeatureDescriptor kNpuProcessesByLink{
     "npu_process_memory", "Processes that started to use the NPU while a GPU sleeps.", Need::descriptor_links, true};
 constexpr FeatureDescriptor kRecoveriesFeature{"npu_recoveries", "Resets of the NPU, as they happen.", Need::uevents,
                                                true};
@@ -89,15 +89,15 @@ constexpr GainBound kBusyBound{.per_second = 1e6, .at_once = 1e6};
 constexpr double kMostWatts = 100;
 constexpr GainBound kEnergyBound{.per_second = kMostWatts / NpuTelemetry::kEnergyUnit,
                                  .at_once = kMostWatts / NpuTelemetry::kEnergyUnit};
-constexpr const FeatureDescriptor* kFeatures[] = {&kNpu,
-                                                  &kBusyFeature,
-                                                  &kMemoryFeature,
-                                                  &kProcessesFeature,
-                                                  &kFrequencyFeature,
-                                                  &kRecoveriesFeature,
-                                                  &kTelemetryFeature};
+constexpr const FeatureDescriptor* kNpuFeatures[] = {&kNpu,
+                                                     &kBusyFeature,
+                                                     &kNpuMemoryFeature,
+                                                     &kNpuProcessesFeature,
+                                                     &kNpuFrequencyFeature,
+                                                     &kRecoveriesFeature,
+                                                     &kTelemetryFeature};
 
-constexpr std::array<const OptionDescriptor*, 3> kOptions{&kMaxProcesses, &kPerProcess, &kFinder};
+constexpr std::array<const OptionDescriptor*, 3> kNpuOptions{&kMaxProcesses, &kPerProcess, &kFinder};
 
 // The clients of one process on one NPU, added up.
 struct ProcessUse {
@@ -106,7 +106,7 @@ struct ProcessUse {
   std::uint64_t resident = 0;
 };
 
-void add(ProcessUse& use, const NpuClient& client) {
+void add_client(ProcessUse& use, const NpuClient& client) {
   for (const ClientMemory& memory : client.memory) {
     auto sum = std::ranges::find(use.memory, memory.region, &ClientMemory::region);
     if (sum == use.memory.end()) sum = use.memory.insert(sum, ClientMemory{.region = memory.region});
@@ -122,7 +122,7 @@ std::vector<ProcessUse> uses_of(const ClientSnapshot& snapshot, const std::strin
   for (const NpuClient& client : snapshot.npu_clients) {
     if (client.device != device) continue;
     if (uses.empty() || uses.back().first->pid != client.pid) uses.push_back({&client, {}, 0});
-    add(uses.back(), client);
+    add_client(uses.back(), client);
   }
   if (uses.size() > most) {
     std::ranges::stable_sort(uses, std::greater(), &ProcessUse::resident);
@@ -138,9 +138,9 @@ constexpr CollectorInfo NpuCollector::kInfo{
     .help = "The NPU of Core Ultra processors: busy time, memory, clock, resets.",
     .in_snapshots = false,
     .reads_processes = true,
-    .metrics = kMetrics,
-    .features = kFeatures,
-    .options = kOptions,
+    .metrics = kNpuMetrics,
+    .features = kNpuFeatures,
+    .options = kNpuOptions,
     .notes =
         "An NPU has metrics of its own, and needs no GPU beside it. Nothing here opens /dev/accel or wakes a sleeping "
         "NPU. Memory by process needs CAP_SYS_PTRACE, as in collector fdinfo; beyond --collector.fdinfo.max-processes, "
@@ -158,7 +158,7 @@ constexpr CollectorInfo NpuCollector::kInfo{
 // What the machine's features come to, over all its NPUs.
 struct NpuCollector::Reports {
   explicit Reports(SampleSink& out)
-      : clock(out, kFrequencyFeature), memory(out, kMemoryFeature), busy(out, kBusyFeature) {}
+      : clock(out, kNpuFrequencyFeature), memory(out, kNpuMemoryFeature), busy(out, kBusyFeature) {}
   FeatureReport clock, memory, busy;  // they report in the opposite order
 };
 
@@ -211,17 +211,17 @@ void NpuCollector::write_busy(const Npu& npu, Device& device, Nanoseconds now, R
   if (!reports.busy.note(busy)) return device.window.restart();
   constexpr double kMicrosecond = 1e-6;
   if (device.busy.advance_bounded(*busy, 0, kBusyBound, now, now) == Advance::reset) device.window.restart();
-  out.add(kBusy, {npu.address}, Seconds{static_cast<double>(device.busy.total()) * kMicrosecond});
+  out.add(kNpuBusy, {npu.address}, Seconds{static_cast<double>(device.busy.total()) * kMicrosecond});
   if (const auto delta = device.window.advance(now, {*busy})) {
     const double seconds = static_cast<double>(delta->counts[0]) * kMicrosecond;
-    out.add(kBusyRatio, {npu.address}, clamped_ratio(seconds, to_seconds(delta->elapsed).value));
+    out.add(kNpuBusyRatio, {npu.address}, clamped_ratio(seconds, to_seconds(delta->elapsed).value));
   }
 }
 
 void NpuCollector::write_processes(MachinePass& pass, SampleSink& out) {
-  if (!most_processes_) return out.absent(kProcessesFeature, {Reason::disabled});
+  if (!most_processes_) return out.absent(kNpuProcessesFeature, {Reason::disabled});
   const auto outcome = pass.clients();
-  if (!outcome) return out.missing(kProcessesFeature, outcome);
+  if (!outcome) return out.missing(kNpuProcessesFeature, outcome);
   const ClientSnapshot& snapshot = **outcome;
   bool any = false;
   for (const Npu& npu : npus_) {
@@ -243,10 +243,10 @@ void NpuCollector::report_processes(const ClientSnapshot& snapshot, bool any, Sa
     shows_memory_ = true;
   else if (shows_memory_ != true)
     shows_memory_ = snapshot.npu_files_silent > 0 ? std::optional(false) : std::nullopt;
-  if (shows_memory_ == false) return out.absent(kProcessesFeature, {Reason::kernel});
+  if (shows_memory_ == false) return out.absent(kNpuProcessesFeature, {Reason::kernel});
   if (const auto hidden = snapshot.why_hidden())
-    return out.absent(hidden->reason == Reason::suspended ? kProcessesByLink : kProcessesFeature, *hidden);
-  if (shows_memory_) out.available(kProcessesFeature);
+    return out.absent(hidden->reason == Reason::suspended ? kNpuProcessesByLink : kNpuProcessesFeature, *hidden);
+  if (shows_memory_) out.available(kNpuProcessesFeature);
 }
 
 // The telemetry is the processor's, and names no device.
@@ -268,27 +268,27 @@ void NpuCollector::write_telemetry(MachinePass& pass, SampleSink& out) {
     out.add(
         kPower, {address},
         Watts{static_cast<double>(delta->counts[0]) * NpuTelemetry::kEnergyUnit / to_seconds(delta->elapsed).value});
-  out.add(kTemperature, {address}, values->temperature);
+  out.add(kNpuTemperature, {address}, values->temperature);
 }
 
 void NpuCollector::write_frequency(const Npu& npu, Device& device, Reports& reports, SampleSink& out) {
   const auto current = device.files->current_frequency();
   const auto highest = device.files->highest_frequency();
-  if (reports.clock.note(current)) out.add(kFrequency, {npu.address, "current"}, *current);
-  if (reports.clock.note(highest)) out.add(kFrequency, {npu.address, "max"}, *highest);
+  if (reports.clock.note(current)) out.add(kNpuFrequency, {npu.address, "current"}, *current);
+  if (reports.clock.note(highest)) out.add(kNpuFrequency, {npu.address, "max"}, *highest);
 }
 
 void NpuCollector::write(const Npu& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out) const {
   char id[16] = "";
   if (npu.device_id != 0) std::snprintf(id, sizeof id, "0x%04x", static_cast<unsigned>(npu.device_id));
-  out.add(kInfoMetric, {npu.address, npu.accel, id, npu.name}, flag(true));
+  out.add(kNpuInfoMetric, {npu.address, npu.accel, id, npu.name}, flag(true));
   write_busy(npu, device, now, reports, out);
   const auto memory = device.files->resident_memory();
-  if (reports.memory.note(memory)) out.add(kMemory, {npu.address}, *memory);
+  if (reports.memory.note(memory)) out.add(kNpuMemory, {npu.address}, *memory);
   write_frequency(npu, device, reports, out);
   const auto suspended = device.files->suspended();
   if (suspended.is_failure()) out.failed(suspended.failure());
-  if (suspended) out.add(kSuspended, {npu.address}, flag(*suspended));
+  if (suspended) out.add(kNpuSuspended, {npu.address}, flag(*suspended));
   if (counts_recoveries_) out.add(kRecoveries, {npu.address}, Count{static_cast<double>(device.recoveries)});
 }
 

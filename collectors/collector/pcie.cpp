@@ -28,21 +28,23 @@ constexpr std::array<KernelAbsence, 2> kNoLink{{
     {Driver::xe, GpuKind::discrete, "no PCI function in front of the GPU shows a link, as in a virtual machine",
      "read it on the host"},
 }};
-constexpr FeatureDescriptor kFeature{"pcie_link", "Speed and width of the slot's link.", Need::nothing_special, false,
-                                     kNoLink};
-constexpr const MetricDescriptor* kMetrics[] = {&kSpeed, &kWidth, &kSlotSpeed, &kSlotWidth};
-constexpr const FeatureDescriptor* kFeatures[] = {&kFeature};
+constexpr FeatureDescriptor kPcieFeature{"pcie_link", "Speed and width of the slot's link.", Need::nothing_special,
+                                         false, kNoLink};
+constexpr const MetricDescriptor* kPcieMetrics[] = {&kSpeed, &kWidth, &kSlotSpeed, &kSlotWidth};
+constexpr const FeatureDescriptor* kPcieFeatures[] = {&kPcieFeature};
 
 }  // namespace
 
-constexpr CollectorInfo PcieCollector::kInfo{
-    .name = "pcie", .help = "Speed and width of the slot's PCIe link.", .metrics = kMetrics, .features = kFeatures};
+constexpr CollectorInfo PcieCollector::kInfo{.name = "pcie",
+                                             .help = "Speed and width of the slot's PCIe link.",
+                                             .metrics = kPcieMetrics,
+                                             .features = kPcieFeatures};
 
 PcieCollector::PcieCollector(const CollectorContext& context)
     : gpu_(context.gpu), link_(context.machine.sys, context.gpu) {}
 
 void PcieCollector::collect(ScrapePass&, SampleSink& out) {
-  FeatureReport report(out, kFeature);
+  FeatureReport report(out, kPcieFeature);
   report.add(kSpeed, {gpu_.address, "current"}, link_.current_speed());
   report.add(kSpeed, {gpu_.address, "max"}, link_.max_speed());
   report.add(kWidth, {gpu_.address, "current"}, link_.current_width());

@@ -17,9 +17,9 @@ constexpr FeatureDescriptor kPowerByFile{"power", "Energy and power.", Need::pow
                                          PowerCollector::kNoPower};
 constexpr FeatureDescriptor kPowerOfCard{"power", "Energy and power.", Need::card_hwmon, false,
                                          PowerCollector::kNoPower};
-constexpr const MetricDescriptor* kMetrics[] = {&PowerCollector::kEnergy, &PowerCollector::kPower};
-constexpr const FeatureDescriptor* kFeatures[] = {&kPowerFeature};
-constexpr const OptionDescriptor* kOptions[] = {&kSysman};
+constexpr const MetricDescriptor* kPowerMetrics[] = {&PowerCollector::kEnergy, &PowerCollector::kPower};
+constexpr const FeatureDescriptor* kPowerFeatures[] = {&kPowerFeature};
+constexpr const OptionDescriptor* kPowerOptions[] = {&kSysman};
 
 // Bound of the energy at this power, in the counter's units. Up to a quarter of a second of it may be published at
 // once.
@@ -34,10 +34,10 @@ constexpr double kMicrojoulesPerJoule = 1e6;
 constexpr CollectorInfo PowerCollector::kInfo{.name = "power",
                                               .help = "Energy and power: RAPL for integrated GPUs, hwmon for cards.",
                                               .accumulates_on_read = true,
-                                              .metrics = kMetrics,
-                                              .in_windows = kMetrics,
-                                              .features = kFeatures,
-                                              .options = kOptions,
+                                              .metrics = kPowerMetrics,
+                                              .in_windows = kPowerMetrics,
+                                              .features = kPowerFeatures,
+                                              .options = kPowerOptions,
                                               .notes =
                                                   "Under Windows there is energy with `--collector.sysman` only; "
                                                   "its source is \"sysman\"."};

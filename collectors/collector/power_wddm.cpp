@@ -12,7 +12,7 @@ constexpr FeatureDescriptor kPowerBySysman{"power", "Energy and power.", Need::w
                                            PowerCollector::kNoPower};
 constexpr double kPerJoule = 1e6;
 // Two kilowatts: more than any card draws.
-constexpr GainBound kBound{.per_second = 2000 * kPerJoule, .at_once = 500 * kPerJoule};
+constexpr GainBound kPowerWddmBound{.per_second = 2000 * kPerJoule, .at_once = 500 * kPerJoule};
 
 }  // namespace
 
@@ -45,7 +45,7 @@ void WddmPower::collect(ScrapePass& pass, SampleSink& out) {
       continue;
     }
     Domain& known = domain(energy.domain);
-    if (known.microjoules.advance_bounded(*energy.microjoules, 0, kBound, begin, now) == Advance::reset)
+    if (known.microjoules.advance_bounded(*energy.microjoules, 0, kPowerWddmBound, begin, now) == Advance::reset)
       known.window.restart();
     const auto delta = known.window.advance(now, {known.microjoules.total()});
     known.has_counted = known.has_counted || *energy.microjoules != 0;

@@ -45,7 +45,7 @@ constexpr HistogramMetric<Seconds, 4, sampling::kGapBounds.size()> kGaps{
     "How long a working engine was less than 5 % busy before it worked again; at most a minute.",
     {"device", "gt", "engine", "class"},
     sampling::kGapBounds};
-constexpr Metric<Seconds, 3> kThrottled{
+constexpr Metric<Seconds, 3> kSamplesThrottled{
     "intel_gpu_throttled_seconds_total",
     Kind::counter,
     "Samples in which this reason limited the frequency, as time; only while the GPU is in use.",
@@ -60,8 +60,8 @@ constexpr std::array<KernelAbsence, 2> kNoPmu{{
      "this kernel's xe driver has no PMU, or the GPU's firmware is too old for its events",
      "Linux 6.17 or newer with current GuC firmware"},
 }};
-constexpr FeatureDescriptor kFeature{"samples", "Engines sampled between the scrapes.", Need::perf_events, false,
-                                     kNoPmu};
+constexpr FeatureDescriptor kSamplesFeature{"samples", "Engines sampled between the scrapes.", Need::perf_events, false,
+                                            kNoPmu};
 constexpr DurationOption kInterval{
     {.flag = "sample.interval",
      .default_value = "100ms",
@@ -86,11 +86,11 @@ constexpr RatioOption kSaturatedAbove{
     {.flag = "sample.saturated",
      .default_value = "0.95",
      .help = "An engine is saturated while its samples are busy for at least this share of the time."}};
-constexpr std::array<const MetricDescriptor*, 9> kMetrics{
-    &kBusyMax, &kBusyMin, &kPowerMax, &kFrequencyMin, &kUtilization, &kSaturated, &kGaps, &kThrottled, &kMissed};
-constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
-constexpr std::array<const OptionDescriptor*, 4> kOptions{&kInterval, &kSaturatedAbove, &kFlightLength,
-                                                          &kFlightTriggers};
+constexpr std::array<const MetricDescriptor*, 9> kSamplesMetrics{
+    &kBusyMax, &kBusyMin, &kPowerMax, &kFrequencyMin, &kUtilization, &kSaturated, &kGaps, &kSamplesThrottled, &kMissed};
+constexpr std::array<const FeatureDescriptor*, 1> kSamplesFeatures{&kSamplesFeature};
+constexpr std::array<const OptionDescriptor*, 4> kSamplesOptions{&kInterval, &kSaturatedAbove, &kFlightLength,
+                                                                 &kFlightTriggers};
 constexpr std::array<const OptionDescriptor*, 1> kEnabledBy{&kInterval};
 
 // The extremes of a client's own window.
@@ -136,13 +136,14 @@ void write_totals(const sampling::Sampler::GpuView& gpu, SampleSink& out) {
   for (std::size_t gt = 0; gt < layout.gts.size(); ++gt) {
     if ((layout.throttle_known >> gt & 1) == 0) continue;
     for (std::size_t reason = 0; reason < layout.reasons.size(); ++reason)
-      out.add(kThrottled, {layout.device, layout.gts[gt], layout.reasons[reason]}, Seconds{*gpu.throttled[gt][reason]});
+      out.add(kSamplesThrottled, {layout.device, layout.gts[gt], layout.reasons[reason]},
+              Seconds{*gpu.throttled[gt][reason]});
   }
 }
 
 // closed: why the PMU of xe is closed, if it is.
 void report(const sampling::Sampler::GpuView& gpu, Absent closed, SampleSink& out) {
-  const FeatureDescriptor& feature = kFeature;
+  const FeatureDescriptor& feature = kSamplesFeature;
   if (gpu.state == sampling::GpuState::sleeping) {
     out.absent(feature, {Reason::suspended}, gpu.layout.device);
   } else if (!gpu.engines_outcome) {
@@ -164,9 +165,9 @@ constexpr CollectorInfo SamplesCollector::kInfo{
     .enabled_by_default = false,
     .in_snapshots = false,
     .reads_processes = true,  // clients, for the flight recorder
-    .metrics = kMetrics,
-    .features = kFeatures,
-    .options = kOptions,
+    .metrics = kSamplesMetrics,
+    .features = kSamplesFeatures,
+    .options = kSamplesOptions,
     .enabled_by = kEnabledBy,
     .notes =
         "`--sample.interval` turns it on. `_max` and `_min` cover the time since the previous scrape by the same "

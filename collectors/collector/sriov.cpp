@@ -21,12 +21,12 @@ constexpr Metric<Count, 5> kVfInfo{
     Kind::info,
     "Driver of the virtual function (none: it is not bound), and the virtual machine that holds it; the value is 1.",
     {"device", "vf", "vf_address", "driver", "workload"}};
-constexpr Metric<Seconds, 5> kBusy{
+constexpr Metric<Seconds, 5> kSriovBusy{
     "intel_gpu_vf_engine_busy_seconds_total",
     Kind::counter,
     "Time that the engine worked for the virtual function, as the physical function's PMU counts it.",
     {"device", "vf", "gt", "engine", "class"}};
-constexpr Metric<Ratio, 5> kBusyRatio{
+constexpr Metric<Ratio, 5> kSriovBusyRatio{
     "intel_gpu_vf_engine_busy_ratio",
     Kind::gauge,
     "Share of the window in which the engine worked for the virtual function; of the engine's time, not of the "
@@ -49,8 +49,8 @@ constexpr Metric<Count, 3> kAdverse{
     Kind::counter,
     "Times that the firmware reported the virtual function for faults, resets, or an excess of interrupts.",
     {"device", "vf", "kind"}};
-constexpr const MetricDescriptor* kMetrics[] = {&kVfs,     &kVfInfo,  &kBusy,      &kBusyRatio,
-                                                &kQuantum, &kPreempt, &kVramQuota, &kAdverse};
+constexpr const MetricDescriptor* kSriovMetrics[] = {&kVfs,     &kVfInfo,  &kSriovBusy, &kSriovBusyRatio,
+                                                     &kQuantum, &kPreempt, &kVramQuota, &kAdverse};
 
 constexpr std::array<KernelAbsence, 2> kNoEngines{{
     {Driver::xe,
@@ -93,12 +93,12 @@ constexpr FeatureDescriptor kHolders{"vf_workload", "Virtual machines that hold 
                                      Need::other_processes};
 // The same feature with another need.
 constexpr FeatureDescriptor kHoldersByLink{"vf_workload", kHolders.meaning, Need::descriptor_links};
-constexpr FeatureDescriptor kEvents{"vf_adverse_events",  "Adverse events of each virtual function (debugfs).",
-                                    Need::root_only_file, false,
-                                    kNoAdverse,           true};
-constexpr const FeatureDescriptor* kFeatures[] = {&kFunctions, &kEngines, &kShares, &kHolders, &kEvents};
+constexpr FeatureDescriptor kSriovEvents{"vf_adverse_events",  "Adverse events of each virtual function (debugfs).",
+                                         Need::root_only_file, false,
+                                         kNoAdverse,           true};
+constexpr const FeatureDescriptor* kSriovFeatures[] = {&kFunctions, &kEngines, &kShares, &kHolders, &kSriovEvents};
 
-constexpr std::array<const OptionDescriptor*, 1> kOptions{&kWorkloadBy};
+constexpr std::array<const OptionDescriptor*, 1> kSriovOptions{&kWorkloadBy};
 
 bool is_held_by_vfio(const VirtualFunction& function) { return function.driver.find("vfio") != std::string::npos; }
 
@@ -109,9 +109,9 @@ constexpr CollectorInfo SriovCollector::kInfo{
     .help = "SR-IOV virtual functions of each GPU, and the virtual machines that hold them.",
     .in_snapshots = false,
     .reads_processes = true,
-    .metrics = kMetrics,
-    .features = kFeatures,
-    .options = kOptions,
+    .metrics = kSriovMetrics,
+    .features = kSriovFeatures,
+    .options = kSriovOptions,
     .notes =
         "Of physical functions only, so of the host; a GPU without SR-IOV has none of these series. Engine time of "
         "virtual functions is counted by collector engines, in the same scrape, while it has the PMU open; collector "
@@ -246,9 +246,9 @@ void SriovCollector::write_engines(const Gpu& gpu, const Device& device, const M
                                     [&](const VirtualFunction& function) { return function.number == time.vf; });
     if (!exists) continue;
     const std::string vf = std::to_string(time.vf);
-    out.add(kBusy, {gpu.address, vf, time.gt, time.engine, time.engine_class},
+    out.add(kSriovBusy, {gpu.address, vf, time.gt, time.engine, time.engine_class},
             Seconds{static_cast<double>(time.nanoseconds) / 1e9});
-    if (time.ratio) out.add(kBusyRatio, {gpu.address, vf, time.gt, time.engine, time.engine_class}, *time.ratio);
+    if (time.ratio) out.add(kSriovBusyRatio, {gpu.address, vf, time.gt, time.engine, time.engine_class}, *time.ratio);
   }
 }
 
@@ -265,9 +265,9 @@ void SriovCollector::write_shares(const Gpu& gpu, Device& device, SampleSink& ou
 
 void SriovCollector::write_adverse_events(const Gpu& gpu, Device& device, SampleSink& out) {
   const auto read = device.adverse.read();
-  if (read.is_absent()) return out.absent(kEvents, read.absent(), gpu.address);
+  if (read.is_absent()) return out.absent(kSriovEvents, read.absent(), gpu.address);
   if (!read) return out.failed(read.failure());
-  out.available(kEvents, gpu.address);
+  out.available(kSriovEvents, gpu.address);
   AdverseCounters& counters = adverse_counters_[gpu.address];
   for (const VirtualFunction& function : device.functions) {
     std::map<std::string_view, std::uint64_t> counts;  // a function without events has no line

@@ -16,43 +16,43 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Seconds, 3> kBusy{
+constexpr Metric<Seconds, 3> kWorkloadBusy{
     "intel_gpu_workload_engine_busy_seconds_total",
     Kind::counter,
     "Engine time of the workload, added up over the engines of the class; what its ended processes used stays in it.",
     {"device", "workload", "class"}};
-constexpr Metric<Ratio, 3> kBusyRatio{"intel_gpu_workload_engine_busy_ratio",
-                                      Kind::gauge,
-                                      "Share of the class's capacity that the workload used over the window.",
-                                      {"device", "workload", "class"}};
-constexpr Metric<Bytes, 5> kMemory{
+constexpr Metric<Ratio, 3> kWorkloadBusyRatio{"intel_gpu_workload_engine_busy_ratio",
+                                              Kind::gauge,
+                                              "Share of the class's capacity that the workload used over the window.",
+                                              {"device", "workload", "class"}};
+constexpr Metric<Bytes, 5> kWorkloadMemory{
     "intel_gpu_workload_memory_bytes",
     Kind::gauge,
     "Memory of the workload's GPU buffers by region and state, as its clients report it (fdinfo) and as the kernel "
     "charged its cgroups (dmem).",
     {"device", "workload", "memory_region", "state", "source"}};
-constexpr Metric<Count, 2> kClients{"intel_gpu_workload_clients",
-                                    Kind::gauge,
-                                    "DRM clients of the GPU that the workload holds.",
-                                    {"device", "workload"}};
-constexpr Metric<Count, 1> kProcesses{"intel_gpu_workload_processes",
-                                      Kind::gauge,
-                                      "Processes of the workload: holders of clients and those below them.",
-                                      {"workload"}};
+constexpr Metric<Count, 2> kWorkloadClients{"intel_gpu_workload_clients",
+                                            Kind::gauge,
+                                            "DRM clients of the GPU that the workload holds.",
+                                            {"device", "workload"}};
+constexpr Metric<Count, 1> kWorkloadProcesses{"intel_gpu_workload_processes",
+                                              Kind::gauge,
+                                              "Processes of the workload: holders of clients and those below them.",
+                                              {"workload"}};
 constexpr Metric<Count, 1> kStarted{
     "intel_gpu_workload_started_total", Kind::counter, "DRM clients that began.", {"workload"}};
-constexpr Metric<Seconds, 2> kCpu{"intel_gpu_workload_cpu_seconds_total",
-                                  Kind::counter,
-                                  "CPU time of the workload's process tree since it was first seen.",
-                                  {"workload", "mode"}};
-constexpr Metric<Bytes, 1> kResident{"intel_gpu_workload_resident_memory_bytes",
-                                     Kind::gauge,
-                                     "Resident main memory of the workload's process tree.",
-                                     {"workload"}};
-constexpr Metric<Bytes, 1> kRead{"intel_gpu_workload_disk_read_bytes_total",
-                                 Kind::counter,
-                                 "Bytes that the workload's process tree read from storage.",
-                                 {"workload"}};
+constexpr Metric<Seconds, 2> kWorkloadCpu{"intel_gpu_workload_cpu_seconds_total",
+                                          Kind::counter,
+                                          "CPU time of the workload's process tree since it was first seen.",
+                                          {"workload", "mode"}};
+constexpr Metric<Bytes, 1> kWorkloadResident{"intel_gpu_workload_resident_memory_bytes",
+                                             Kind::gauge,
+                                             "Resident main memory of the workload's process tree.",
+                                             {"workload"}};
+constexpr Metric<Bytes, 1> kWorkloadRead{"intel_gpu_workload_disk_read_bytes_total",
+                                         Kind::counter,
+                                         "Bytes that the workload's process tree read from storage.",
+                                         {"workload"}};
 constexpr Metric<Bytes, 1> kWritten{"intel_gpu_workload_disk_written_bytes_total",
                                     Kind::counter,
                                     "Bytes that the workload's process tree wrote towards storage.",
@@ -67,20 +67,20 @@ constexpr HistogramMetric<Seconds, 4, kJobBounds.size()> kJobRun{
     "Time from the start of a job of the workload to its end; only jobs whose end is exact.",
     {"device", "workload", "class", "source"},
     kJobBounds};
-constexpr Metric<Count, 5> kJobs{"intel_gpu_workload_jobs_total",
-                                 Kind::counter,
-                                 "Jobs of the workload by outcome, as intel_gpu_jobs_total.",
-                                 {"device", "workload", "class", "source", "outcome"}};
+constexpr Metric<Count, 5> kWorkloadJobs{"intel_gpu_workload_jobs_total",
+                                         Kind::counter,
+                                         "Jobs of the workload by outcome, as intel_gpu_jobs_total.",
+                                         {"device", "workload", "class", "source", "outcome"}};
 constexpr Metric<Count, 2> kVideoJobs{
     "intel_gpu_workload_video_jobs_total",
     Kind::counter,
     "Jobs of the workload that the video engines have done, as intel_gpu_process_video_jobs_total; those of ended "
     "processes stay in it.",
     {"device", "workload"}};
-constexpr Metric<Count, 3> kHangs{"intel_gpu_workload_hangs_total",
-                                  Kind::counter,
-                                  "Hangs that a process of the workload caused.",
-                                  {"device", "workload", "kind"}};
+constexpr Metric<Count, 3> kWorkloadHangs{"intel_gpu_workload_hangs_total",
+                                          Kind::counter,
+                                          "Hangs that a process of the workload caused.",
+                                          {"device", "workload", "kind"}};
 constexpr Metric<Count, 8> kWorkloadInfo{
     "intel_gpu_workload_info",
     Kind::info,
@@ -134,14 +134,16 @@ constexpr NumberOption kMost{
              "last window are added to workload=\"other\"."},
     1,
     65536};
-constexpr std::array<const OptionDescriptor*, 5> kOptions{&kWorkloadBy, &kRules, &kTree, &kMost, &kScanInterval};
+constexpr std::array<const OptionDescriptor*, 5> kWorkloadOptions{&kWorkloadBy, &kRules, &kTree, &kMost,
+                                                                  &kScanInterval};
 constexpr std::array<const OptionDescriptor*, 2> kEnabling{&kRules, &kTree};
-constexpr std::array<const MetricDescriptor*, 16> kMetrics{
-    &kBusy, &kBusyRatio, &kMemory,   &kClients, &kProcesses, &kStarted,   &kCpu,   &kResident,
-    &kRead, &kWritten,   &kJobQueue, &kJobRun,  &kJobs,      &kVideoJobs, &kHangs, &kWorkloadInfo};
-constexpr std::array<const FeatureDescriptor*, 4> kFeatures{&kWorkloads, &kNames, &kShortJobs, &kDmem};
+constexpr std::array<const MetricDescriptor*, 16> kWorkloadMetrics{
+    &kWorkloadBusy, &kWorkloadBusyRatio, &kWorkloadMemory, &kWorkloadClients, &kWorkloadProcesses, &kStarted,
+    &kWorkloadCpu,  &kWorkloadResident,  &kWorkloadRead,   &kWritten,         &kJobQueue,          &kJobRun,
+    &kWorkloadJobs, &kVideoJobs,         &kWorkloadHangs,  &kWorkloadInfo};
+constexpr std::array<const FeatureDescriptor*, 4> kWorkloadFeatures{&kWorkloads, &kNames, &kShortJobs, &kDmem};
 
-constexpr double kTicksPerSecond = 100;  // USER_HZ
+constexpr double kWorkloadTicksPerSecond = 100;  // USER_HZ
 
 bool contains(std::span<const std::string> list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
@@ -154,9 +156,9 @@ constexpr CollectorInfo WorkloadsCollector::kInfo{
     .help = "GPU time, GPU memory, CPU time, memory and disk bytes by container, pod, unit or process tree.",
     .enabled_by_default = false,
     .reads_processes = true,
-    .metrics = kMetrics,
-    .features = kFeatures,
-    .options = kOptions,
+    .metrics = kWorkloadMetrics,
+    .features = kWorkloadFeatures,
+    .options = kWorkloadOptions,
     .enabled_by = kEnabling,
     .notes =
         "A workload's counters include what its ended processes and closed clients used up to the last scan, and "
@@ -226,7 +228,7 @@ void WorkloadsCollector::collect(MachinePass& pass, SampleSink& out) {
   write_jobs(out);
   for (const auto& [series, hangs] : hangs_.series()) {
     const auto& [device, workload, kind] = series;
-    out.add(kHangs, {device, workload, kind}, Count{static_cast<double>(hangs)});
+    out.add(kWorkloadHangs, {device, workload, kind}, Count{static_cast<double>(hangs)});
   }
   report_names(out);
   report_short_jobs(out);
@@ -341,25 +343,26 @@ void WorkloadsCollector::write_device(const std::string& name, const std::string
   for (const EngineClassNames& names : kEngineClassNames) {
     const auto i = static_cast<std::size_t>(names.engine_class);
     if (!device.shown[i]) continue;
-    out.add(kBusy, {address, name, names.label}, Seconds{device.busy[i]});
-    if (device.ratio[i] && now) out.add(kBusyRatio, {address, name, names.label}, *device.ratio[i]);
+    out.add(kWorkloadBusy, {address, name, names.label}, Seconds{device.busy[i]});
+    if (device.ratio[i] && now) out.add(kWorkloadBusyRatio, {address, name, names.label}, *device.ratio[i]);
   }
   if (!now) return;
-  out.add(kClients, {address, name}, Count{static_cast<double>(device.clients)});
+  out.add(kWorkloadClients, {address, name}, Count{static_cast<double>(device.clients)});
   for (const auto& [key, bytes] : device.memory)
-    out.add(kMemory, {address, name, key.first, key.second, "fdinfo"}, Bytes{bytes});
+    out.add(kWorkloadMemory, {address, name, key.first, key.second, "fdinfo"}, Bytes{bytes});
 }
 
 void WorkloadsCollector::write_tree(const WorkloadTable::Workload& workload, bool now, SampleSink& out) {
   const std::string& name = workload.labels.workload;
   if (now) {
-    out.add(kProcesses, {name}, Count{static_cast<double>(workload.processes)});
-    out.add(kResident, {name}, Bytes{static_cast<double>(workload.resident_bytes)});
+    out.add(kWorkloadProcesses, {name}, Count{static_cast<double>(workload.processes)});
+    out.add(kWorkloadResident, {name}, Bytes{static_cast<double>(workload.resident_bytes)});
   }
-  out.add(kCpu, {name, "user"}, Seconds{static_cast<double>(workload.user_ticks) / kTicksPerSecond});
-  out.add(kCpu, {name, "system"}, Seconds{static_cast<double>(workload.system_ticks) / kTicksPerSecond});
+  out.add(kWorkloadCpu, {name, "user"}, Seconds{static_cast<double>(workload.user_ticks) / kWorkloadTicksPerSecond});
+  out.add(kWorkloadCpu, {name, "system"},
+          Seconds{static_cast<double>(workload.system_ticks) / kWorkloadTicksPerSecond});
   if (!workload.disk_known) return;
-  out.add(kRead, {name}, Bytes{static_cast<double>(workload.read_bytes)});
+  out.add(kWorkloadRead, {name}, Bytes{static_cast<double>(workload.read_bytes)});
   out.add(kWritten, {name}, Bytes{static_cast<double>(workload.written_bytes)});
 }
 
@@ -390,7 +393,7 @@ void WorkloadsCollector::write_jobs(SampleSink& out) const {
       out.add(kJobRun, {device, workload, engine_class, source}, {counts.run, Seconds{counts.run_seconds}});
       for (std::size_t i = 0; i < JOB_OUTCOMES; ++i) {
         if (is_possible_outcome(counts.source, i))
-          out.add(kJobs, {device, workload, engine_class, source, kJobOutcomes[i]},
+          out.add(kWorkloadJobs, {device, workload, engine_class, source, kJobOutcomes[i]},
                   Count{static_cast<double>(counts.outcomes[i])});
       }
       if (counts.engine_class == JobClass::video) video[device] += counts.done();
@@ -403,7 +406,7 @@ void WorkloadsCollector::write_unattributed(SampleSink& out) const {
   for (const auto& [address, busy] : table_.unattributed())
     for (const EngineClassNames& names : kEngineClassNames)
       if (const auto& seconds = busy[static_cast<std::size_t>(names.engine_class)])
-        out.add(kBusy, {address, WorkloadTable::kUnattributed, names.label}, Seconds{*seconds});
+        out.add(kWorkloadBusy, {address, WorkloadTable::kUnattributed, names.label}, Seconds{*seconds});
 }
 
 // The name of a group's workload is that of a process in it, as far as its path tells; other groups have none.
@@ -441,7 +444,7 @@ void WorkloadsCollector::write_dmem(const MachinePass& pass, SampleSink& out) {
   }
   for (const auto& [workload, regions] : charged)
     for (const auto& [region, bytes] : regions)
-      out.add(kMemory, {region.first, workload, region.second, "resident", "dmem"}, Bytes{bytes});
+      out.add(kWorkloadMemory, {region.first, workload, region.second, "resident", "dmem"}, Bytes{bytes});
 }
 
 }  // namespace igpu

@@ -8,10 +8,10 @@ namespace igpu {
 namespace {
 
 constexpr Nanoseconds kFoundWithin = std::chrono::minutes(1);
-constexpr Nanoseconds kRemember = std::chrono::minutes(15);
+constexpr Nanoseconds kWorkloadJobsRemember = std::chrono::minutes(15);
 constexpr std::size_t kMostMembers = 65536;
 
-void add(JobCounts& sum, const JobCounts& now, const JobCounts& before) {
+void add_change(JobCounts& sum, const JobCounts& now, const JobCounts& before) {
   for (std::size_t i = 0; i < JOB_OUTCOMES; ++i) sum.outcomes[i] += now.outcomes[i] - before.outcomes[i];
   for (std::size_t i = 0; i < kJobBuckets; ++i) {
     sum.queue[i] += now.queue[i] - before.queue[i];
@@ -68,7 +68,7 @@ void WorkloadJobs::read(const ProcessJobs& jobs, const ClientSnapshot& snapshot,
         {std::string(jobs.device), jobs.counts.engine_class, jobs.counts.source}, JobCounts{});
     sum->second.engine_class = jobs.counts.engine_class;
     sum->second.source = jobs.counts.source;
-    add(sum->second, jobs.counts, group.counted);
+    add_change(sum->second, jobs.counts, group.counted);
   }
   group.counted = jobs.counts;
 }
@@ -77,7 +77,7 @@ void WorkloadJobs::forget_members(const ClientSnapshot& snapshot) {
   const bool crowded = members_.size() > kMostMembers;
   std::erase_if(members_, [&](const auto& entry) {
     const Nanoseconds age = snapshot.time - entry.second.seen;
-    return age > kRemember || (crowded && age > Nanoseconds::zero());
+    return age > kWorkloadJobsRemember || (crowded && age > Nanoseconds::zero());
   });
 }
 
@@ -90,7 +90,7 @@ void WorkloadJobs::fold(const std::set<std::string, std::less<>>& workloads) {
       JobCounts& sum = other.try_emplace(series, JobCounts{}).first->second;
       sum.engine_class = counts.engine_class;
       sum.source = counts.source;
-      add(sum, counts, JobCounts{});
+      add_change(sum, counts, JobCounts{});
     }
     by_workload_.erase(folded);
   }

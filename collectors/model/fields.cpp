@@ -118,7 +118,7 @@ consteval Field field(std::string_view path, std::string_view metric, Why why = 
 
 // A member of rows by EngineClass; the last label is the class.
 template <auto Member>
-consteval Field by_class(std::string_view path, std::string_view metric) {
+consteval Field field_by_class(std::string_view path, std::string_view metric) {
   Field made = field<&MemberOf<Member>::Row::clients>(path, "", {"class", ""}, {});
   using Quantity = typename MemberOf<Member>::Quantity;
   made.metric = metric;
@@ -395,8 +395,8 @@ constexpr Field kFields[] = {
     of_gpu<&GpuModel::process_count>("gpu.processes", "intel_gpu_processes", kProcesses),
     of_gpu<&GpuModel::processes_dropped>("gpu.processes_dropped", "intel_gpu_processes_dropped", kProcesses),
     field<&Process::clients>("process.clients", "intel_gpu_process_clients", kProcesses),
-    by_class<&Process::busy>("process.busy", "intel_gpu_process_engine_busy_ratio"),
-    by_class<&Process::busy_time>("process.busy_time", "intel_gpu_process_engine_busy_seconds_total"),
+    field_by_class<&Process::busy>("process.busy", "intel_gpu_process_engine_busy_ratio"),
+    field_by_class<&Process::busy_time>("process.busy_time", "intel_gpu_process_engine_busy_seconds_total"),
     memory<Process>("process.memory", "intel_gpu_process_memory_bytes"),
     text("process", "intel_gpu_process_info",
          {"pid", "comm", "user", "cgroup", "container_id", "pod_uid", "systemd_unit"}, put_process_names),
@@ -404,7 +404,7 @@ constexpr Field kFields[] = {
     field<&Process::resident_memory>("process.resident_memory", "intel_gpu_process_resident_memory_bytes", kProcesses),
     field<&Process::virtual_memory>("process.virtual_memory", "intel_gpu_process_virtual_memory_bytes", kProcesses),
 
-    by_class<&WorkloadUse::busy>("workload.busy", "intel_gpu_workload_engine_busy_ratio"),
+    field_by_class<&WorkloadUse::busy>("workload.busy", "intel_gpu_workload_engine_busy_ratio"),
     memory<WorkloadUse>("workload.memory", "intel_gpu_workload_memory_bytes"),
     field<&WorkloadUse::clients>("workload.clients", "intel_gpu_workload_clients"),
     field<&Workload::processes>("workload.processes", "intel_gpu_workload_processes"),

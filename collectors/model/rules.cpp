@@ -174,7 +174,7 @@ void mark_resting_sources(std::vector<Engine>& engines) {
 }
 
 // While the source changes, a class may have rows of both: the engines' own are more exact.
-std::vector<EngineClassLoad> by_class(const std::vector<Engine>& engines) {
+std::vector<EngineClassLoad> load_by_class(const std::vector<Engine>& engines) {
   std::vector<EngineClassLoad> classes;
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     EngineClassLoad load;
@@ -246,7 +246,7 @@ GpuModel finish(GpuRows&& rows, const Reasons& reasons) {
 
   std::vector<Engine>& engines = rows.engines.rows;
   mark_resting_sources(engines);
-  if (!engines.empty()) gpu.engine_classes = by_class(engines);
+  if (!engines.empty()) gpu.engine_classes = load_by_class(engines);
   for (Bandwidth& row : rows.bandwidth.rows) row.rate = no_window();
   std::vector<Process> processes = std::move(rows.processes.rows);  // a list that may have a value without rows
   rows.processes.rows.clear();

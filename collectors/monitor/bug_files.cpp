@@ -42,7 +42,7 @@ constexpr std::array<std::string_view, 7> kFirmwareFiles{
     "info",           "i915_capabilities", "gt0/uc/guc_info", "gt0/uc/huc_info", "gt0/uc/gsc_info", "gt1/uc/guc_info",
     "gt1/uc/huc_info"};
 
-std::string why_not(const Absent& absent) {
+std::string why_not_read(const Absent& absent) {
   if (absent.reason == Reason::permission) return "not permitted; root may read it";
   return "not there";
 }
@@ -68,7 +68,7 @@ class BugFiles {
   void add_log(std::span<const Gpu> gpus) {
     KernelMessages* const messages = machine_.kernel_log.messages;
     if (messages == nullptr) {
-      leave_out("the kernel log is not in it: " + why_not(machine_.kernel_log.why) + " (/dev/kmsg)");
+      leave_out("the kernel log is not in it: " + why_not_read(machine_.kernel_log.why) + " (/dev/kmsg)");
       return;
     }
     buffer_.resize(KernelMessages::kLongest);
@@ -166,7 +166,7 @@ class BugFiles {
     const auto text = machine_.sys.read_start(path, buffer);
     if (text.is_failure()) return leave_out("sys/" + path + " is not in it: " + text.failure().code.message());
     if (text.is_absent() && text.absent().reason != Reason::permission) return;  // the dump has gone
-    if (!text) return leave_out("sys/" + path + " is not in it: " + why_not(text.absent()));
+    if (!text) return leave_out("sys/" + path + " is not in it: " + why_not_read(text.absent()));
     if (text->starts_with("No error state collected")) return;
     dumped_ += text->size();
     if (text->size() == most)

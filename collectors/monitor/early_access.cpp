@@ -17,7 +17,7 @@
 namespace igpu {
 namespace {
 
-std::string why_not(const Absent& absent) {
+std::string why_no_bpf(const Absent& absent) {
   switch (absent.reason) {
     case Reason::disabled:
       return "bpf: this program was built without BPF; use auto or walk";
@@ -99,7 +99,8 @@ std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options) {
     early->drm_users = *std::move(users);
   } else {
     early->why_no_drm_users = users.is_absent() ? users.absent() : Absent{Reason::kernel, EINVAL};
-    if (choice == FinderChoice::bpf) throw OptionError(std::string(kFinder.flag()), why_not(*early->why_no_drm_users));
+    if (choice == FinderChoice::bpf)
+      throw OptionError(std::string(kFinder.flag()), why_no_bpf(*early->why_no_drm_users));
   }
   return early;
 }

@@ -9,13 +9,13 @@ namespace igpu::simulation {
 
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kNanosecondsPerSecond = 1'000'000'000;
 
 std::uint64_t nanoseconds(ScriptTime t) { return t.count() > 0 ? static_cast<std::uint64_t>(t.count()) : 0; }
 
 // rate * ns / 1e9, rounded down, without overflow.
 std::uint64_t part_of_second(std::uint64_t rate, std::uint64_t ns) {
-  return rate / kSecond * ns + rate % kSecond * ns / kSecond;
+  return rate / kNanosecondsPerSecond * ns + rate % kNanosecondsPerSecond * ns / kNanosecondsPerSecond;
 }
 
 }  // namespace
@@ -33,12 +33,13 @@ Course Course::of_pages(const Wave& mib, std::uint64_t page) {
   return from([&, course = Course(mib, 1 << 20)](std::size_t k) { return course.at_second(k) / page * page; });
 }
 
-std::uint64_t Course::value(ScriptTime t) const { return at_second(nanoseconds(t) / kSecond); }
+std::uint64_t Course::value(ScriptTime t) const { return at_second(nanoseconds(t) / kNanosecondsPerSecond); }
 
 std::uint64_t Course::integral(ScriptTime t) const {
   const std::uint64_t ns = nanoseconds(t);
-  const std::uint64_t second = ns / kSecond;
-  return second / kPeriod * sums_[kPeriod] + sums_[second % kPeriod] + part_of_second(at_second(second), ns % kSecond);
+  const std::uint64_t second = ns / kNanosecondsPerSecond;
+  return second / kPeriod * sums_[kPeriod] + sums_[second % kPeriod] +
+         part_of_second(at_second(second), ns % kNanosecondsPerSecond);
 }
 
 std::uint64_t Course::maximum() const {

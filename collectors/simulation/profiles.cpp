@@ -177,9 +177,9 @@ constexpr std::uint32_t kAnna = 1000;
 constexpr std::uint32_t kStream = 1001;
 constexpr std::uint32_t kExporterUser = 997;
 
-ProcessData& add(ProfileData& data, std::uint32_t pid, const char* comm, std::uint32_t uid, const PlaceScript& place,
-                 unsigned started, Wave cpu_cores, double resident_mib, double virtual_mib,
-                 std::vector<ClientData> clients = {}) {
+ProcessData& add_process(ProfileData& data, std::uint32_t pid, const char* comm, std::uint32_t uid,
+                         const PlaceScript& place, unsigned started, Wave cpu_cores, double resident_mib,
+                         double virtual_mib, std::vector<ClientData> clients = {}) {
   return data.processes.emplace_back(ProcessData{.pid = pid,
                                                  .comm = comm,
                                                  .uid = uid,
@@ -194,57 +194,58 @@ ProcessData& add(ProfileData& data, std::uint32_t pid, const char* comm, std::ui
 // What a shell script starts for a channel: an encoder, a packager, and a thumbnail now and then, three seconds of
 // work.
 void add_packager(ProfileData& data) {
-  const auto add = [&](ProcessData process) {
+  const auto add_process = [&](ProcessData process) {
     process.uid = kStream;
     process.place = &kPackager;
     process.virtual_mib = 80 + 8 * process.resident_mib;
     data.processes.push_back(std::move(process));
   };
   constexpr std::uint32_t kScript = 9001;
-  add({.pid = kScript, .comm = "packager.sh", .started = 2'000, .cpu_cores = {0.01}, .resident_mib = 3});
-  add({.pid = 9002,
-       .comm = "ffmpeg",
-       .started = 2'001,
-       .cpu_cores = {0.3, 0.05, 60},
-       .resident_mib = 230,
-       .clients = {{.gpu = 0,
-                    .loads = {{"vcs0", {0.2, 0.05, 60}}, {"vecs0", {0.12, 0.03, 60}}},
-                    .system_mib = {260, 20, 60}}},
-       .parent = kScript,
-       .read_mib = {0.2}});
-  add({.pid = 9003,
-       .comm = "packager",
-       .started = 2'001,
-       .cpu_cores = {0.08, 0.03, 30},
-       .resident_mib = 60,
-       .parent = kScript,
-       .written_mib = {3.2, 0.8, 60}});
+  add_process({.pid = kScript, .comm = "packager.sh", .started = 2'000, .cpu_cores = {0.01}, .resident_mib = 3});
+  add_process({.pid = 9002,
+               .comm = "ffmpeg",
+               .started = 2'001,
+               .cpu_cores = {0.3, 0.05, 60},
+               .resident_mib = 230,
+               .clients = {{.gpu = 0,
+                            .loads = {{"vcs0", {0.2, 0.05, 60}}, {"vecs0", {0.12, 0.03, 60}}},
+                            .system_mib = {260, 20, 60}}},
+               .parent = kScript,
+               .read_mib = {0.2}});
+  add_process({.pid = 9003,
+               .comm = "packager",
+               .started = 2'001,
+               .cpu_cores = {0.08, 0.03, 30},
+               .resident_mib = 60,
+               .parent = kScript,
+               .written_mib = {3.2, 0.8, 60}});
   for (std::uint32_t job = 0; job < 7; ++job) {
-    add({.pid = 9011 + job,
-         .comm = "ffmpeg",
-         .started = 2'112 + 43 * job,
-         .cpu_cores = {0.6},
-         .resident_mib = 90,
-         .clients = {{.gpu = 0, .loads = {{"vcs1", {0.28}}}, .system_mib = {64}}},
-         .parent = kScript,
-         .lives = 5,
-         .written_mib = {0.5}});
+    add_process({.pid = 9011 + job,
+                 .comm = "ffmpeg",
+                 .started = 2'112 + 43 * job,
+                 .cpu_cores = {0.6},
+                 .resident_mib = 90,
+                 .clients = {{.gpu = 0, .loads = {{"vcs1", {0.28}}}, .system_mib = {64}}},
+                 .parent = kScript,
+                 .lives = 5,
+                 .written_mib = {0.5}});
   }
 }
 
 // Processes of every profile that use no GPU.
 void add_system(ProfileData& data) {
-  add(data, 1, "systemd", kRoot, kInit, 0, {0.002}, 13, 168).parent = 0;
+  add_process(data, 1, "systemd", kRoot, kInit, 0, {0.002}, 13, 168).parent = 0;
   const auto kernel_thread = [&](std::uint32_t pid, const char* comm, unsigned started, Wave cpu,
                                  std::uint32_t parent) {
-    ProcessData& process = add(data, pid, comm, kRoot, kKernel, started, cpu, 0, 0);
+    ProcessData& process = add_process(data, pid, comm, kRoot, kKernel, started, cpu, 0, 0);
     process.parent = parent;
     process.kernel_thread = true;
   };
   kernel_thread(2, "kthreadd", 0, {}, 0);
   kernel_thread(87, "kworker/u16:1-i915", 1, {0.001}, 2);
-  add(data, 731, "sshd", kRoot, kSsh, 9, {0.0005}, 9, 15);
-  add(data, 48213, "intel-gpu-expor", data.privileged ? kRoot : kExporterUser, kExporter, 41'200, {0.003}, 8, 90);
+  add_process(data, 731, "sshd", kRoot, kSsh, 9, {0.0005}, 9, 15);
+  add_process(data, 48213, "intel-gpu-expor", data.privileged ? kRoot : kExporterUser, kExporter, 41'200, {0.003}, 8,
+              90);
 }
 
 GpuData integrated(const GpuModel& model, unsigned card, unsigned render_minor) {
@@ -279,8 +280,8 @@ ProfileData tgl_broadcast() {
   add_system(data);
   const auto transcode = [&](std::uint32_t pid, std::size_t unit, unsigned started, std::vector<EngineLoad> loads,
                              double mib, Wave cpu) {
-    add(data, pid, "ffmpeg", kStream, kBroadcast[unit], started, cpu, 180 + mib / 4, 2900 + mib,
-        {{.gpu = 0, .loads = std::move(loads), .system_mib = {mib, mib / 12, 50}}});
+    add_process(data, pid, "ffmpeg", kStream, kBroadcast[unit], started, cpu, 180 + mib / 4, 2900 + mib,
+                {{.gpu = 0, .loads = std::move(loads), .system_mib = {mib, mib / 12, 50}}});
   };
   transcode(2211, 0, 31, {{"vcs0", {0.34, 0.06, 20}}, {"vecs0", {0.21, 0.04, 20, 0.1}}, {"rcs0", {0.03, 0.01, 15}}},
             412, {0.22, 0.04, 30});
@@ -298,35 +299,35 @@ ProfileData arc_a770() {
   data.gpus = {in_slot(kArcA770, "0000:00:01.0", 1, 1, 128, 3)};
   data.host.has_psys = false;
   add_system(data);
-  add(data, 1904, "gnome-shell", kAnna, kDesktop, 44, {0.04, 0.02, 30}, 310, 4900,
-      {{.gpu = 0,
-        .loads = {{"rcs0", {0.05, 0.03, 20}}, {"bcs0", {0.01, 0.005, 25}}},
-        .vram_mib = {286, 20, 60},
-        .system_mib = {52},
-        .descriptors = {14, 15},
-        .passed_on = {{4711, 22}},
-        .on_card_node = true}});
-  add(data, 4711, "obs", kAnna, kApp, 5'310, {0.55, 0.1, 60}, 640, 6100,
-      {{.gpu = 0,
-        .loads = {{"rcs0", {0.27, 0.09, 60}}, {"vcs0", {0.23, 0.06, 30}}, {"vecs0", {0.08, 0.02, 30}}},
-        .vram_mib = {1240, 90, 100},
-        .system_mib = {210, 10, 50},
-        .descriptors = {31}}});
-  add(data, 6120, "ffmpeg", kAnna, kShell, 12'604, {0.3, 0.1, 50}, 290, 3300,
-      {{.gpu = 0,
-        .loads = {{"vcs0", {0.21, 0.08, 50}},
-                  {"vcs1", {0.46, 0.15, 75}},
-                  {"vecs1", {0.19, 0.07, 50}},
-                  {"bcs0", {0.06, 0.02, 20}}},
-        .vram_mib = {780, 60, 75},
-        .system_mib = {120},
-        .descriptors = {9}}});
-  add(data, 7033, "python3", kAnna, kShell, 20'118, {0.9, 0.15, 100}, 2210, 15'800,
-      {{.gpu = 0,
-        .loads = {{"ccs0", {0.68, 0.24, 150}}, {"bcs0", {0.09, 0.04, 150}}},
-        .vram_mib = {6310, 900, 150},
-        .system_mib = {340, 30, 150},
-        .descriptors = {12}}});
+  add_process(data, 1904, "gnome-shell", kAnna, kDesktop, 44, {0.04, 0.02, 30}, 310, 4900,
+              {{.gpu = 0,
+                .loads = {{"rcs0", {0.05, 0.03, 20}}, {"bcs0", {0.01, 0.005, 25}}},
+                .vram_mib = {286, 20, 60},
+                .system_mib = {52},
+                .descriptors = {14, 15},
+                .passed_on = {{4711, 22}},
+                .on_card_node = true}});
+  add_process(data, 4711, "obs", kAnna, kApp, 5'310, {0.55, 0.1, 60}, 640, 6100,
+              {{.gpu = 0,
+                .loads = {{"rcs0", {0.27, 0.09, 60}}, {"vcs0", {0.23, 0.06, 30}}, {"vecs0", {0.08, 0.02, 30}}},
+                .vram_mib = {1240, 90, 100},
+                .system_mib = {210, 10, 50},
+                .descriptors = {31}}});
+  add_process(data, 6120, "ffmpeg", kAnna, kShell, 12'604, {0.3, 0.1, 50}, 290, 3300,
+              {{.gpu = 0,
+                .loads = {{"vcs0", {0.21, 0.08, 50}},
+                          {"vcs1", {0.46, 0.15, 75}},
+                          {"vecs1", {0.19, 0.07, 50}},
+                          {"bcs0", {0.06, 0.02, 20}}},
+                .vram_mib = {780, 60, 75},
+                .system_mib = {120},
+                .descriptors = {9}}});
+  add_process(data, 7033, "python3", kAnna, kShell, 20'118, {0.9, 0.15, 100}, 2210, 15'800,
+              {{.gpu = 0,
+                .loads = {{"ccs0", {0.68, 0.24, 150}}, {"bcs0", {0.09, 0.04, 150}}},
+                .vram_mib = {6310, 900, 150},
+                .system_mib = {340, 30, 150},
+                .descriptors = {12}}});
   return data;
 }
 
@@ -335,29 +336,29 @@ ProfileData battlemage() {
   data.gpus = {in_slot(kBattlemage, "0000:00:01.0", 1, 1, 128, 3)};
   data.host.has_psys = false;
   add_system(data);
-  add(data, 1877, "gnome-shell", kAnna, kDesktop, 41, {0.03, 0.01, 30}, 295, 4800,
-      {{.gpu = 0,
-        .loads = {{"rcs0", {0.04, 0.02, 20}}},
-        .vram_mib = {240, 15, 60},
-        .system_mib = {46},
-        .descriptors = {14},
-        .on_card_node = true}});
-  add(data, 3350, "llama-server", kAnna, kInference, 1'802, {0.4, 0.2, 100}, 1480, 21'000,
-      {{.gpu = 0,
-        .loads = {{"ccs0", {0.62, 0.3, 100}}, {"bcs0", {0.03, 0.02, 100}}},
-        .vram_mib = {7040, 128, 100},
-        .system_mib = {96},
-        .descriptors = {7, 8}}});
-  add(data, 5206, "gst-launch-1.0", kStream, kBroadcast[0], 7'066, {0.25, 0.05, 50}, 260, 2700,
-      {{.gpu = 0,
-        .loads = {{"vcs0", {0.37, 0.11, 50}}, {"vecs0", {0.24, 0.08, 50}}, {"rcs0", {0.11, 0.04, 30}}},
-        .vram_mib = {512, 40, 50},
-        .system_mib = {88, 8, 60}}});
-  add(data, 5390, "ffmpeg", kStream, kBroadcast[1], 30'240, {0.2, 0.08, 75}, 240, 3000,
-      {{.gpu = 0,
-        .loads = {{"vcs1", {0.28, 0.12, 75}}, {"vecs1", {0.07, 0.03, 75}}},
-        .vram_mib = {380, 25, 75},
-        .system_mib = {64}}});
+  add_process(data, 1877, "gnome-shell", kAnna, kDesktop, 41, {0.03, 0.01, 30}, 295, 4800,
+              {{.gpu = 0,
+                .loads = {{"rcs0", {0.04, 0.02, 20}}},
+                .vram_mib = {240, 15, 60},
+                .system_mib = {46},
+                .descriptors = {14},
+                .on_card_node = true}});
+  add_process(data, 3350, "llama-server", kAnna, kInference, 1'802, {0.4, 0.2, 100}, 1480, 21'000,
+              {{.gpu = 0,
+                .loads = {{"ccs0", {0.62, 0.3, 100}}, {"bcs0", {0.03, 0.02, 100}}},
+                .vram_mib = {7040, 128, 100},
+                .system_mib = {96},
+                .descriptors = {7, 8}}});
+  add_process(data, 5206, "gst-launch-1.0", kStream, kBroadcast[0], 7'066, {0.25, 0.05, 50}, 260, 2700,
+              {{.gpu = 0,
+                .loads = {{"vcs0", {0.37, 0.11, 50}}, {"vecs0", {0.24, 0.08, 50}}, {"rcs0", {0.11, 0.04, 30}}},
+                .vram_mib = {512, 40, 50},
+                .system_mib = {88, 8, 60}}});
+  add_process(data, 5390, "ffmpeg", kStream, kBroadcast[1], 30'240, {0.2, 0.08, 75}, 240, 3000,
+              {{.gpu = 0,
+                .loads = {{"vcs1", {0.28, 0.12, 75}}, {"vecs1", {0.07, 0.03, 75}}},
+                .vram_mib = {380, 25, 75},
+                .system_mib = {64}}});
   return data;
 }
 
@@ -371,7 +372,8 @@ ProfileData rack() {
   add_system(data);
   const auto run = [&](std::uint32_t pid, const char* comm, const PlaceScript& place, std::uint32_t uid,
                        unsigned started, Wave cpu, double mib, std::vector<ClientData> clients) {
-    ProcessData& process = add(data, pid, comm, uid, place, started, cpu, mib, 2600 + 3 * mib, std::move(clients));
+    ProcessData& process =
+        add_process(data, pid, comm, uid, place, started, cpu, mib, 2600 + 3 * mib, std::move(clients));
     process.read_mib = {2 * cpu.mean};
     process.written_mib = {cpu.mean};
   };
@@ -470,13 +472,14 @@ ProfileData locked() {
   data.privileged = false;
   data.host.perf_event_paranoid = 3;  // Debian's default
   add_system(data);
-  add(data, 2211, "ffmpeg", kStream, kBroadcast[0], 31, {0.22, 0.04, 30}, 280, 3300,
+  add_process(
+      data, 2211, "ffmpeg", kStream, kBroadcast[0], 31, {0.22, 0.04, 30}, 280, 3300,
       {{.gpu = 0, .loads = {{"vcs0", {0.34, 0.06, 20}}, {"vecs0", {0.21, 0.04, 20}}}, .system_mib = {412, 30, 50}}});
-  add(data, 3350, "llama-server", kAnna, kInference, 1'802, {0.4, 0.2, 100}, 1480, 21'000,
-      {{.gpu = 1,
-        .loads = {{"ccs0", {0.62, 0.3, 100}}, {"bcs0", {0.03, 0.02, 100}}},
-        .vram_mib = {7040, 128, 100},
-        .system_mib = {96}}});
+  add_process(data, 3350, "llama-server", kAnna, kInference, 1'802, {0.4, 0.2, 100}, 1480, 21'000,
+              {{.gpu = 1,
+                .loads = {{"ccs0", {0.62, 0.3, 100}}, {"bcs0", {0.03, 0.02, 100}}},
+                .vram_mib = {7040, 128, 100},
+                .system_mib = {96}}});
   return data;
 }
 
@@ -487,9 +490,9 @@ ProfileData asleep() {
   data.host.has_psys = false;
   add_system(data);
   // A desktop that keeps both cards open without using them: a sleeping GPU can have clients.
-  add(data, 1877, "gnome-shell", kAnna, kDesktop, 41, {0.03, 0.01, 30}, 295, 4800,
-      {{.gpu = 0, .loads = {}, .system_mib = {4}, .descriptors = {14}, .on_card_node = true},
-       {.gpu = 1, .loads = {}, .system_mib = {4}, .descriptors = {15}, .on_card_node = true}});
+  add_process(data, 1877, "gnome-shell", kAnna, kDesktop, 41, {0.03, 0.01, 30}, 295, 4800,
+              {{.gpu = 0, .loads = {}, .system_mib = {4}, .descriptors = {14}, .on_card_node = true},
+               {.gpu = 1, .loads = {}, .system_mib = {4}, .descriptors = {15}, .on_card_node = true}});
   return data;
 }
 
@@ -512,14 +515,14 @@ ProfileData hypervisor() {
       {{.number = 4, .driver = "", .vram_quota = 2 * kGiB}, {}}};
   add_system(data);
   constexpr std::uint32_t kQemu = 64055;
-  add(data, 6101, "qemu-system-x86", kQemu, kMachines[0], 120, {0.9, 0.2, 50}, 4'100, 9'800);
-  add(data, 6102, "qemu-system-x86", kQemu, kMachines[1], 131, {1.1, 0.3, 60}, 4'100, 9'800);
-  add(data, 6103, "qemu-system-x86", kQemu, kMachines[2], 2'400, {1.4, 0.4, 100}, 16'400, 24'000);
-  add(data, 5206, "ffmpeg", kStream, kBroadcast[0], 7'066, {0.25, 0.05, 50}, 260, 2700,
-      {{.gpu = 0,
-        .loads = {{"vcs0", {0.14, 0.04, 50}}, {"rcs0", {0.08, 0.03, 30}}},
-        .vram_mib = {512, 40, 50},
-        .system_mib = {88, 8, 60}}});
+  add_process(data, 6101, "qemu-system-x86", kQemu, kMachines[0], 120, {0.9, 0.2, 50}, 4'100, 9'800);
+  add_process(data, 6102, "qemu-system-x86", kQemu, kMachines[1], 131, {1.1, 0.3, 60}, 4'100, 9'800);
+  add_process(data, 6103, "qemu-system-x86", kQemu, kMachines[2], 2'400, {1.4, 0.4, 100}, 16'400, 24'000);
+  add_process(data, 5206, "ffmpeg", kStream, kBroadcast[0], 7'066, {0.25, 0.05, 50}, 260, 2700,
+              {{.gpu = 0,
+                .loads = {{"vcs0", {0.14, 0.04, 50}}, {"rcs0", {0.08, 0.03, 30}}},
+                .vram_mib = {512, 40, 50},
+                .system_mib = {88, 8, 60}}});
   return data;
 }
 
@@ -529,7 +532,7 @@ ProfileData laptop_npu() {
   // Idle, and asleep, for a part of each period.
   data.npus = {npu("Lunar Lake NPU", 0x643e, 1950, {0.35, 0.5, 100}, {412, 60, 100})};
   add_system(data);
-  add(data, 4117, "whisper-server", kAnna, kInference, 3'205, {0.2, 0.1, 100}, 640, 5'200);
+  add_process(data, 4117, "whisper-server", kAnna, kInference, 3'205, {0.2, 0.1, 100}, 640, 5'200);
   return data;
 }
 

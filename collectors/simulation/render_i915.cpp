@@ -7,7 +7,7 @@ namespace igpu::simulation {
 
 namespace {
 
-void render_gt(Tree& sys, const std::string& path, const GtScript& gt, bool suspended, const RuntimePower& power) {
+void render_i915_gt(Tree& sys, const std::string& path, const GtScript& gt, bool suspended, const RuntimePower& power) {
   const Folder quiet(sys, path), waking(sys, path, &power);
   quiet.value("rps_act_freq_mhz", [&gt, suspended](ScriptTime now) { return suspended ? 0 : gt.actual_mhz(now); });
   quiet.value("rps_cur_freq_mhz",
@@ -34,7 +34,7 @@ void render_i915_card(Tree& sys, const GpuScript& gpu, const RuntimePower& power
   const std::string card = gpu.pci_path() + "/drm/" + gpu.card_name();
   sys.file(card + "/error", "No error state collected\n", 0600);
   for (unsigned number = 0; number < gpu.gts.size(); ++number)
-    render_gt(sys, card + "/gt/gt" + std::to_string(number), gpu.gts[number], gpu.suspended, power);
+    render_i915_gt(sys, card + "/gt/gt" + std::to_string(number), gpu.gts[number], gpu.suspended, power);
 }
 
 void render_i915_hwmon(const Folder& hwmon, const GpuScript& gpu) {

@@ -10,7 +10,7 @@ namespace igpu::simulation {
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kPageSize = 4096;
 constexpr std::int64_t kTick = 10'000'000;  // ns: USER_HZ is 100
 
 // drm_print_memory_stats(): the largest exact unit up to MiB; 0 has no unit.
@@ -208,7 +208,7 @@ class ProcRenderer {
         << " 12 0 ";
     out << own.user << ' ' << own.system << ' ' << ended.user << ' ' << ended.system << " 20 0 "
         << (process.kernel_thread ? 1 : 14) << " 0 " << process.life.began(now).count() / kTick << ' '
-        << process.virtual_bytes << ' ' << process.resident_bytes.value(now) / kPage
+        << process.virtual_bytes << ' ' << process.resident_bytes.value(now) / kPageSize
         << " 18446744073709551615 1 1 0 0 0 0 0 4096 16384 0 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
   }
 

@@ -7,7 +7,7 @@ namespace igpu::simulation {
 
 namespace {
 
-void render_gt(Tree& sys, const std::string& path, const GtScript& gt, const RuntimePower& power) {
+void render_xe_gt(Tree& sys, const std::string& path, const GtScript& gt, const RuntimePower& power) {
   const Folder quiet(sys, path + "/freq0"), freq(sys, path + "/freq0", &power);
   freq.value("act_freq", [&gt](ScriptTime now) { return gt.actual_mhz(now); });
   freq.value("cur_freq", [&gt](ScriptTime now) { return gt.requested_khz.value(now) / 1000; });
@@ -31,7 +31,7 @@ void render_gt(Tree& sys, const std::string& path, const GtScript& gt, const Run
 void render_xe_tiles(Tree& sys, const GpuScript& gpu, const RuntimePower& power) {
   const Folder device(sys, gpu.pci_path(), &power);
   for (unsigned number = 0; number < gpu.gts.size(); ++number)
-    render_gt(sys, device.path() + "/tile0/gt" + std::to_string(number), gpu.gts[number], power);
+    render_xe_gt(sys, device.path() + "/tile0/gt" + std::to_string(number), gpu.gts[number], power);
   if (gpu.model.kind == GpuKind::discrete) device.number("auto_link_downgrade_status", 0, 0400);
 }
 

@@ -16,7 +16,7 @@ constexpr std::uint32_t kReferenceClock = 19'200'000;
 
 // A query's result is in the driver's layout: a header, then records.
 template <class T>
-void add(std::string& answer, const T& record) {
+void append_record(std::string& answer, const T& record) {
   answer.append(reinterpret_cast<const char*>(&record), sizeof record);
 }
 
@@ -57,11 +57,11 @@ class RenderNode final : public DrmNode {
   std::string i915_regions() const {
     std::string answer;
     const std::uint64_t vram = gpu_.model.vram_bytes;
-    add(answer, drm::I915Header{vram > 0 ? 2u : 1u, {}});
+    append_record(answer, drm::I915Header{vram > 0 ? 2u : 1u, {}});
     drm::I915MemoryRegion system{};
     system.probed_size = system.unallocated_size = kSystemMemory;
     system.probed_cpu_visible_size = system.unallocated_cpu_visible_size = kSystemMemory;
-    add(answer, system);
+    append_record(answer, system);
     if (vram > 0) {
       drm::I915MemoryRegion local{};
       local.memory_class = 1;
@@ -69,20 +69,20 @@ class RenderNode final : public DrmNode {
       // Reported only with CAP_PERFMON; without it all memory looks free.
       const std::uint64_t used = world_.script.privileged ? gpu_.vram_used.value(world_.clock.now()) : 0;
       local.unallocated_size = local.unallocated_cpu_visible_size = vram - used;
-      add(answer, local);
+      append_record(answer, local);
     }
     return answer;
   }
 
   std::string xe_engines() const {
     std::string answer;
-    add(answer, drm::XeHeader{static_cast<std::uint32_t>(gpu_.engines.size()), 0});
+    append_record(answer, drm::XeHeader{static_cast<std::uint32_t>(gpu_.engines.size()), 0});
     for (const EngineScript& engine : gpu_.engines) {
       drm::XeEngine record{};
       record.engine_class = static_cast<std::uint16_t>(engine.model.engine_class);
       record.instance = static_cast<std::uint16_t>(engine.model.instance);
       record.gt = static_cast<std::uint16_t>(engine.model.gt);
-      add(answer, record);
+      append_record(answer, record);
     }
     return answer;
   }
@@ -90,19 +90,19 @@ class RenderNode final : public DrmNode {
   std::string xe_regions() const {
     std::string answer;
     const std::uint64_t vram = gpu_.model.vram_bytes;
-    add(answer, drm::XeHeader{vram > 0 ? 2u : 1u, 0});
+    append_record(answer, drm::XeHeader{vram > 0 ? 2u : 1u, 0});
     drm::XeMemoryRegion system{};
     system.min_page_size = 4096;
     system.total_size = kSystemMemory;
     system.used = system_memory_used(world_.script, index_, world_.clock.now());
-    add(answer, system);
+    append_record(answer, system);
     if (vram > 0) {
       drm::XeMemoryRegion local{};
       local.memory_class = 1;
       local.min_page_size = 65536;
       local.total_size = local.cpu_visible_size = vram;
       local.used = local.cpu_visible_used = gpu_.vram_used.value(world_.clock.now());
-      add(answer, local);
+      append_record(answer, local);
     }
     return answer;
   }
@@ -110,18 +110,18 @@ class RenderNode final : public DrmNode {
   std::string xe_config() const {
     std::string answer;
     const bool has_vram = gpu_.model.vram_bytes > 0;
-    add(answer, drm::XeHeader{5, 0});
-    add(answer, std::uint64_t{gpu_.model.device_id} | std::uint64_t{gpu_.model.revision} << 16);
-    add(answer, std::uint64_t{has_vram ? 1u : 0u});
-    add(answer, std::uint64_t{has_vram ? 65536u : 4096u});  // smallest alignment
-    add(answer, std::uint64_t{48});                         // bits of a virtual address
-    add(answer, std::uint64_t{2});                          // highest priority of an execution queue
+    append_record(answer, drm::XeHeader{5, 0});
+    append_record(answer, std::uint64_t{gpu_.model.device_id} | std::uint64_t{gpu_.model.revision} << 16);
+    append_record(answer, std::uint64_t{has_vram ? 1u : 0u});
+    append_record(answer, std::uint64_t{has_vram ? 65536u : 4096u});  // smallest alignment
+    append_record(answer, std::uint64_t{48});                         // bits of a virtual address
+    append_record(answer, std::uint64_t{2});                          // highest priority of an execution queue
     return answer;
   }
 
   std::string xe_gts() const {
     std::string answer;
-    add(answer, drm::XeHeader{static_cast<std::uint32_t>(gpu_.gts.size()), 0});
+    append_record(answer, drm::XeHeader{static_cast<std::uint32_t>(gpu_.gts.size()), 0});
     for (std::size_t number = 0; number < gpu_.gts.size(); ++number) {
       drm::XeGt record{};
       record.type = gpu_.gts[number].model.media ? 1 : 0;
@@ -131,14 +131,14 @@ class RenderNode final : public DrmNode {
       record.far_memory = gpu_.model.vram_bytes > 0 ? 1 : 0;
       record.version_major = gpu_.gts[number].model.media ? 13 : 20;
       record.version_minor = 1;
-      add(answer, record);
+      append_record(answer, record);
     }
     return answer;
   }
 
   static std::string xe_firmware(const drm::XeFirmwareVersion& version) {
     std::string answer;
-    add(answer, version);
+    append_record(answer, version);
     return answer;
   }
 

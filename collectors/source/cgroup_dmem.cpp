@@ -14,7 +14,7 @@
 namespace igpu {
 namespace {
 
-constexpr std::string_view kRoot = "fs/cgroup";
+constexpr std::string_view kControlGroups = "fs/cgroup";
 constexpr std::uint32_t kTypeMask = 0170000, kFolder = 0040000;  // of FileFacts::mode
 
 // "drm/0000:03:00.0/vram0 12550144"
@@ -62,10 +62,10 @@ Reading<std::vector<DmemCharge>> CgroupDmemTree::charges_of(const std::string& f
 }
 
 Reading<std::vector<CgroupDmem>> CgroupDmemTree::read() const {
-  auto all = charges_of(std::string(kRoot));
+  auto all = charges_of(std::string(kControlGroups));
   if (!all) return all.propagate<std::vector<CgroupDmem>>();
   Scan scan;
-  descend(std::string(kRoot), *std::move(all), 0, scan);
+  descend(std::string(kControlGroups), *std::move(all), 0, scan);
   if (scan.groups == 0) return Absent{Reason::disabled, EOPNOTSUPP};
   return std::move(scan.found);
 }
@@ -91,7 +91,7 @@ void CgroupDmemTree::descend(const std::string& folder, std::vector<DmemCharge> 
     }
   }
   std::erase_if(charges, [](const DmemCharge& charge) { return charge.bytes == 0; });
-  if (!is_root && !charges.empty()) scan.found.push_back({folder.substr(kRoot.size()), std::move(charges)});
+  if (!is_root && !charges.empty()) scan.found.push_back({folder.substr(kControlGroups.size()), std::move(charges)});
 }
 
 }  // namespace igpu

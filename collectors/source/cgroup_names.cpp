@@ -10,7 +10,6 @@
 namespace igpu {
 namespace {
 
-constexpr std::size_t kContainerIdLength = 64;
 constexpr std::string_view kScope = ".scope";
 constexpr std::string_view kService = ".service";
 

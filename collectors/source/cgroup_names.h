@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -24,12 +25,14 @@ enum class Runtime {
   qemu,  // virtual machines of libvirt and Proxmox
 };
 
+constexpr std::size_t kContainerIdLength = 64;  // hex digits
+
 struct CgroupNames {
   Runtime runtime = Runtime::none;  // of the innermost container or machine
-  std::string_view container_id;    // 64 hex digits
-  std::string pod_uid;              // with "-", as Kubernetes prints it
-  std::string_view systemd_unit;    // the innermost *.service or *.scope, as systemd escapes it
-  std::string machine;              // LXC container, nspawn machine or VM, by name
+  std::string_view container_id;
+  std::string pod_uid;            // with "-", as Kubernetes prints it
+  std::string_view systemd_unit;  // the innermost *.service or *.scope, as systemd escapes it
+  std::string machine;            // LXC container, nspawn machine or VM, by name
 };
 // A path of /proc/<pid>/cgroup. The names are views into it where no character changes.
 CgroupNames names_of_cgroup(std::string_view path);

@@ -25,7 +25,7 @@ std::vector<ClientMemory> memory_of(const FdinfoBlock& block) {
   return memory;
 }
 
-DrmClient client_of(const FdinfoBlock& block, std::uint32_t pid, Nanoseconds time) {
+DrmClient fdinfo_client(const FdinfoBlock& block, std::uint32_t pid, Nanoseconds time) {
   DrmClient client;
   client.device = block.address;
   client.driver = *intel_driver(block.driver);
@@ -211,7 +211,7 @@ ClientFileReader::Visit ClientFileReader::add_client(const FdinfoBlock& block, N
   const bool again = std::any_of(own, clients.end(), [&](const DrmClient& client) {
     return client.id == *block.client_id && client.device == block.address;
   });
-  if (!again) clients.push_back(client_of(block, pid_, now));
+  if (!again) clients.push_back(fdinfo_client(block, pid_, now));
   return Visit::client;
 }
 

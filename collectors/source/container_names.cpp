@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/scan.h"
+#include "source/cgroup_names.h"
 #include "source/json_strings.h"
 
 namespace igpu {
@@ -18,15 +19,14 @@ constexpr std::string_view kPodLogs = "var/log/pods";
 constexpr std::string_view kContainerLogs = "var/log/containers";
 constexpr std::string_view kDocker = "var/lib/docker/containers/";
 constexpr std::string_view kStorage = "containers/storage/overlay-containers/";
-constexpr std::size_t kContainerIdLength = 64;
-constexpr std::size_t kLongestName = 253;  // of a DNS subdomain, which pods' names are
+constexpr std::size_t kLongestPodName = 253;  // of a DNS subdomain, which pods' names are
 constexpr std::size_t kMostNames = 16384;
 constexpr std::size_t kMostHomes = 256;
 constexpr std::size_t kLargestState = 4 << 20;
 constexpr Nanoseconds kSearchAgain = std::chrono::seconds(10);
 
 bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestName && std::all_of(text.begin(), text.end(), [](char c) {
+  return !text.empty() && text.size() <= kLongestPodName && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
            c == '_';
   });

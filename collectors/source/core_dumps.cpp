@@ -12,17 +12,17 @@
 namespace igpu {
 namespace {
 
-constexpr std::string_view kClass = "class/devcoredump";
+constexpr std::string_view kDumpClass = "class/devcoredump";
 constexpr std::string_view kDump = "devcd";
 
 }  // namespace
 
 Reading<std::vector<CoreDump>> CoreDumps::new_dumps() {
   std::array<char, 16> buffer;
-  const auto disabled = sys_.read(std::string(kClass) + "/disabled", buffer);
+  const auto disabled = sys_.read(std::string(kDumpClass) + "/disabled", buffer);
   if (disabled && trim(*disabled) == "1") return Absent{Reason::disabled, EPERM};
   std::vector<std::uint64_t> numbers;
-  const auto listed = sys_.for_each(kClass, [&](std::string_view name) {
+  const auto listed = sys_.for_each(kDumpClass, [&](std::string_view name) {
     if (!name.starts_with(kDump)) return true;
     const auto number = scan_u64(name.substr(kDump.size()));
     if (number && (!highest_ || *number > *highest_)) numbers.push_back(*number);
@@ -37,7 +37,7 @@ Reading<std::vector<CoreDump>> CoreDumps::new_dumps() {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const std::uint64_t number = numbers[i];
     highest_ = std::max(highest_.value_or(number), number);
-    const std::string folder = std::string(kClass) + "/" + std::string(kDump) + std::to_string(number);
+    const std::string folder = std::string(kDumpClass) + "/" + std::string(kDump) + std::to_string(number);
     const auto facts = sys_.stat(folder);
     auto device = sys_.resolve(folder + "/failing_device");
     if (!device) {

@@ -11,11 +11,11 @@
 namespace igpu {
 namespace {
 
-constexpr std::string_view kRoot = "kernel/debug/dri";
+constexpr std::string_view kDebugDri = "kernel/debug/dri";
 // The command's column; a name has 15 bytes at most, and may hold anything.
 constexpr std::size_t kCommand = 20;
 // Thousands of open files; what does not fit is found without this hint.
-constexpr std::size_t kMostText = 256UL * 1024;
+constexpr std::size_t kMostClientsText = 256UL * 1024;
 // Minors of primary nodes. The folder of a render node repeats what its primary node's has.
 constexpr std::uint32_t kPrimaryNodes = 64;
 
@@ -36,11 +36,11 @@ std::vector<std::uint32_t> parse_drm_openers(std::string_view text) {
 
 std::vector<std::uint32_t> DrmOpeners::changed(const Directory& sys) {
   Counts now;
-  (void)sys.for_each(kRoot, [&](std::string_view name) {
+  (void)sys.for_each(kDebugDri, [&](std::string_view name) {
     const auto minor = scan_integer<std::uint32_t>(name);
     if (!minor || *minor >= kPrimaryNodes) return true;
-    buffer_.resize(kMostText);
-    const auto text = sys.read_start(std::string(kRoot) + '/' + std::string(name) + "/clients", buffer_);
+    buffer_.resize(kMostClientsText);
+    const auto text = sys.read_start(std::string(kDebugDri) + '/' + std::string(name) + "/clients", buffer_);
     if (text)
       for (const std::uint32_t pid : parse_drm_openers(*text)) ++now[pid];
     return true;

@@ -44,7 +44,9 @@ Reading<T> refused(const Reading<Unit>& outcome) {
   return outcome.propagate<T>();
 }
 
-Failure malformed(std::string_view where) { return {std::make_error_code(std::errc::bad_message), std::string(where)}; }
+Failure malformed_answer(std::string_view where) {
+  return {std::make_error_code(std::errc::bad_message), std::string(where)};
+}
 
 std::uint64_t address_of(void* data) { return reinterpret_cast<std::uintptr_t>(data); }
 
@@ -55,7 +57,7 @@ Reading<Bytewise> i915_query(DrmNode& node, std::uint64_t id, AnswerBuffer& buff
   if (const auto asked = node.ioctl(drm::kIoctlI915Query, &query); !asked) return refused<Bytewise>(asked);
   if (item.length < 0) return refused<Bytewise>(-item.length, kI915Where);
   const auto needed = static_cast<std::size_t>(item.length);
-  if (needed == 0 || needed > sizeof(buffer)) return malformed(kI915Where);
+  if (needed == 0 || needed > sizeof(buffer)) return malformed_answer(kI915Where);
 
   buffer.fill(0);  // reserved fields that are not zero are rejected
   item = {id, static_cast<std::int32_t>(needed), 0, address_of(buffer.data())};
@@ -63,7 +65,7 @@ Reading<Bytewise> i915_query(DrmNode& node, std::uint64_t id, AnswerBuffer& buff
   if (const auto answered = node.ioctl(drm::kIoctlI915Query, &query); !answered) return refused<Bytewise>(answered);
   if (item.length < 0) return refused<Bytewise>(-item.length, kI915Where);
   const auto length = static_cast<std::size_t>(item.length);
-  if (length > needed) return malformed(kI915Where);
+  if (length > needed) return malformed_answer(kI915Where);
   return std::as_bytes(std::span(buffer)).first(length);
 }
 
@@ -72,7 +74,7 @@ Reading<Bytewise> xe_query(DrmNode& node, std::uint32_t id, AnswerBuffer& buffer
   drm::XeDeviceQuery query{0, id, 0, 0, {}};
   if (const auto asked = node.ioctl(drm::kIoctlXeDeviceQuery, &query); !asked) return refused<Bytewise>(asked);
   const std::size_t needed = query.size;
-  if (needed == 0 || needed > sizeof(buffer)) return malformed(kXeWhere);
+  if (needed == 0 || needed > sizeof(buffer)) return malformed_answer(kXeWhere);
 
   buffer.fill(0);
   std::copy_n(question.begin(), std::min(question.size(), needed), std::as_writable_bytes(std::span(buffer)).begin());
@@ -82,7 +84,7 @@ Reading<Bytewise> xe_query(DrmNode& node, std::uint32_t id, AnswerBuffer& buffer
 }
 
 template <class T>
-T load(Bytewise answer, std::size_t offset) {
+T load_field(Bytewise answer, std::size_t offset) {
   T value;
   std::memcpy(&value, answer.data() + offset, sizeof(T));
   return value;
@@ -92,7 +94,7 @@ T load(Bytewise answer, std::size_t offset) {
 template <class Header, class Item>
 std::optional<std::size_t> item_count(Bytewise answer, std::uint32_t Header::*count) {
   if (answer.size() < sizeof(Header)) return std::nullopt;
-  const std::size_t claimed = load<Header>(answer, 0).*count;
+  const std::size_t claimed = load_field<Header>(answer, 0).*count;
   if (claimed > (answer.size() - sizeof(Header)) / sizeof(Item)) return std::nullopt;
   return claimed;
 }
@@ -122,13 +124,13 @@ Reading<std::vector<MemoryRegion>> i915_memory_regions(DrmNode& node, bool may_k
   const auto answer = i915_query(node, drm::kI915MemoryRegions, buffer);
   if (!answer) return answer.propagate<std::vector<MemoryRegion>>();
   const auto count = item_count<drm::I915Header, drm::I915MemoryRegion>(*answer, &drm::I915Header::count);
-  if (!count) return malformed(kI915Where);
+  if (!count) return malformed_answer(kI915Where);
 
   std::vector<MemoryRegion> regions;
   regions.reserve(*count);
   for (std::size_t i = 0; i < *count; ++i) {
     const auto region =
-        load<drm::I915MemoryRegion>(*answer, sizeof(drm::I915Header) + i * sizeof(drm::I915MemoryRegion));
+        load_field<drm::I915MemoryRegion>(*answer, sizeof(drm::I915Header) + i * sizeof(drm::I915MemoryRegion));
     if (region.memory_class == drm::kI915ClassSystem) {
       keep_region(regions, "system", region.probed_size, std::nullopt);  // not tracked: always shown as free
     } else if (region.memory_class == drm::kI915ClassDevice) {
@@ -146,14 +148,15 @@ Reading<std::vector<MemoryRegion>> xe_memory_regions(DrmNode& node, bool may_kno
   const auto answer = xe_query(node, drm::kXeMemoryRegions, buffer);
   if (!answer) return answer.propagate<std::vector<MemoryRegion>>();
   const auto count = item_count<drm::XeHeader, drm::XeMemoryRegion>(*answer, &drm::XeHeader::count);
-  if (!count) return malformed(kXeWhere);
+  if (!count) return malformed_answer(kXeWhere);
 
   std::vector<MemoryRegion> regions;
   regions.reserve(*count);
   // The instance counts over both classes (1 for the first VRAM); fdinfo and other tools call it vram0.
   std::size_t vram = 0;
   for (std::size_t i = 0; i < *count; ++i) {
-    const auto region = load<drm::XeMemoryRegion>(*answer, sizeof(drm::XeHeader) + i * sizeof(drm::XeMemoryRegion));
+    const auto region =
+        load_field<drm::XeMemoryRegion>(*answer, sizeof(drm::XeHeader) + i * sizeof(drm::XeMemoryRegion));
     const auto used = known_use(region.used, region.total_size, may_know_used);
     if (region.memory_class == drm::kXeClassSystem) {
       keep_region(regions, "system", region.total_size, used);
@@ -175,12 +178,12 @@ Reading<std::vector<EngineInstance>> xe_engines(DrmNode& node) {
   const auto answer = xe_query(node, drm::kXeEngines, buffer);
   if (!answer) return answer.propagate<std::vector<EngineInstance>>();
   const auto count = item_count<drm::XeHeader, drm::XeEngine>(*answer, &drm::XeHeader::count);
-  if (!count) return malformed(kXeWhere);
+  if (!count) return malformed_answer(kXeWhere);
 
   std::vector<EngineInstance> engines;
   engines.reserve(*count);
   for (std::size_t i = 0; i < *count; ++i) {
-    const auto engine = load<drm::XeEngine>(*answer, sizeof(drm::XeHeader) + i * sizeof(drm::XeEngine));
+    const auto engine = load_field<drm::XeEngine>(*answer, sizeof(drm::XeHeader) + i * sizeof(drm::XeEngine));
     if (engine.engine_class >= kEngineClasses) continue;
     engines.push_back({static_cast<EngineClass>(engine.engine_class), engine.instance, engine.gt});
   }
@@ -197,9 +200,9 @@ Reading<std::uint64_t> xe_reference_clock(DrmNode& node) {
   const auto answer = xe_query(node, drm::kXeGtList, buffer);
   if (!answer) return answer.propagate<std::uint64_t>();
   const auto count = item_count<drm::XeHeader, drm::XeGt>(*answer, &drm::XeHeader::count);
-  if (!count) return malformed(kXeWhere);
+  if (!count) return malformed_answer(kXeWhere);
   for (std::size_t i = 0; i < *count; ++i) {
-    const auto gt = load<drm::XeGt>(*answer, sizeof(drm::XeHeader) + i * sizeof(drm::XeGt));
+    const auto gt = load_field<drm::XeGt>(*answer, sizeof(drm::XeHeader) + i * sizeof(drm::XeGt));
     if (gt.reference_clock != 0) return std::uint64_t{gt.reference_clock};
   }
   return Absent{Reason::kernel, 0};
@@ -218,8 +221,8 @@ Reading<FirmwareVersion> xe_firmware_version(DrmNode& node, Microcontroller whic
   asked.which = static_cast<std::uint16_t>(which);
   const auto answer = xe_query(node, drm::kXeFirmwareVersion, buffer, std::as_bytes(std::span(&asked, 1)));
   if (!answer) return answer.propagate<FirmwareVersion>();
-  if (answer->size() < sizeof(drm::XeFirmwareVersion)) return malformed(kXeWhere);
-  const auto version = load<drm::XeFirmwareVersion>(*answer, 0);
+  if (answer->size() < sizeof(drm::XeFirmwareVersion)) return malformed_answer(kXeWhere);
+  const auto version = load_field<drm::XeFirmwareVersion>(*answer, 0);
   return FirmwareVersion{version.major, version.minor, version.patch};
 }
 

@@ -14,7 +14,7 @@ namespace igpu {
 namespace {
 
 // The class of "vcs1"; nothing if it is not an engine.
-std::optional<EngineClass> class_of(std::string_view name) {
+std::optional<EngineClass> class_of_events(std::string_view name) {
   const std::size_t digits = name.find_first_of("0123456789");
   if (digits == std::string_view::npos || !scan_integer<unsigned>(name.substr(digits))) return std::nullopt;
   return engine_class_of_short_name(name.substr(0, digits));
@@ -66,7 +66,7 @@ std::vector<I915EngineEvent> i915_engine_events(std::span<const std::string> eve
     has_media_gt = has_media_gt || event.ends_with("-gt1");
     const std::size_t dash = event.find('-');
     if (dash == std::string::npos) continue;
-    const auto engine_class = class_of(std::string_view(event).substr(0, dash));
+    const auto engine_class = class_of_events(std::string_view(event).substr(0, dash));
     const auto kind = std::find(std::begin(kKinds), std::end(kKinds), std::string_view(event).substr(dash + 1));
     if (engine_class && kind != std::end(kKinds))
       found.push_back({event, event.substr(0, dash), "0", *kind, *engine_class});

@@ -18,7 +18,7 @@ std::string name_of(const Directory& proc, std::uint32_t id) {
   return stat ? std::string(stat->comm) : std::string();
 }
 
-std::uint32_t process_of(const Directory& proc, std::uint32_t thread) {
+std::uint32_t process_of_thread(const Directory& proc, std::uint32_t thread) {
   std::array<char, 1024> buffer;  // the line comes early
   const auto text = proc.read_start(std::to_string(thread) + "/status", buffer);
   std::string_view rest = text ? *text : std::string_view();
@@ -33,7 +33,7 @@ std::uint32_t process_of(const Directory& proc, std::uint32_t thread) {
 
 FaultProcess process_of_thread(const Directory& proc, const FaultProcess& thread) {
   if (name_of(proc, thread.pid) != thread.name) return thread;
-  const std::uint32_t pid = process_of(proc, thread.pid);
+  const std::uint32_t pid = process_of_thread(proc, thread.pid);
   if (pid == 0 || pid == thread.pid) return thread;
   std::string name = name_of(proc, pid);
   return name.empty() ? thread : FaultProcess{pid, std::move(name)};

@@ -11,7 +11,7 @@
 namespace igpu {
 namespace {
 
-constexpr std::size_t kLongestName = 63;  // of a process: the kernel keeps 15 bytes
+constexpr std::size_t kLongestProcessName = 63;  // of a process: the kernel keeps 15 bytes
 constexpr std::string_view kCoreDumpTitle = "**** Xe Device Coredump ****";
 
 bool take(std::string_view& text, std::string_view prefix) {
@@ -20,27 +20,25 @@ bool take(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // The number in front of the rest; nothing is taken if there is none.
-std::optional<std::uint32_t> take_number(std::string_view& text) {
+std::optional<std::uint32_t> take_digits(std::string_view& text) {
   std::size_t digits = 0;
-  while (digits < text.size() && is_digit(text[digits])) ++digits;
+  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
   const auto number = scan_integer<std::uint32_t>(text.substr(0, digits));
   if (number) text.remove_prefix(digits);
   return number;
 }
 
 // The number behind "key="; fields are separated by ", ".
-std::optional<std::uint32_t> number_of(std::string_view text, std::string_view key) {
+std::optional<std::uint32_t> number_after(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
   if (at == std::string_view::npos) return std::nullopt;
   text.remove_prefix(at + key.size());
-  return take_number(text);
+  return take_digits(text);
 }
 
 // The engine class behind "key=".
-std::optional<EngineClass> class_of(std::string_view text, std::string_view key) {
+std::optional<EngineClass> class_after(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
   if (at == std::string_view::npos) return std::nullopt;
   text.remove_prefix(at + key.size());
@@ -48,17 +46,17 @@ std::optional<EngineClass> class_of(std::string_view text, std::string_view key)
 }
 
 // "ffmpeg [19639]" or, with the given brackets, "ffmpeg<19639>". The name may hold brackets, too: the last ones count.
-std::optional<FaultProcess> process_of(std::string_view text, char open, char close) {
+std::optional<FaultProcess> process_between(std::string_view text, char open, char close) {
   if (text.empty() || text.back() != close) return std::nullopt;
   const std::size_t at = text.rfind(open);
   if (at == std::string_view::npos) return std::nullopt;
   std::string_view digits = text.substr(at + 1, text.size() - at - 2);
-  const auto pid = take_number(digits);
+  const auto pid = take_digits(digits);
   if (!pid || *pid == 0 || !digits.empty()) return std::nullopt;
   std::string_view name = text.substr(0, at);
   if (name.ends_with(' ')) name.remove_suffix(1);
   FaultProcess process{*pid, unescaped_log_text(name)};
-  if (process.name.empty() || process.name.size() > kLongestName) return std::nullopt;
+  if (process.name.empty() || process.name.size() > kLongestProcessName) return std::nullopt;
   return process;
 }
 
@@ -68,7 +66,7 @@ std::optional<std::uint32_t> take_gt(std::string_view& text) {
   for (const std::string_view word : {"Tile", "GT"}) {
     std::string_view rest = text;
     if (!take(rest, word)) continue;
-    const auto number = take_number(rest);
+    const auto number = take_digits(rest);
     if (!number || !take(rest, ": ")) continue;
     text = rest;
     if (word == "GT") gt = number;
@@ -78,7 +76,7 @@ std::optional<std::uint32_t> take_gt(std::string_view& text) {
 }
 
 // "xe 0000:03:00.0: [drm] *ERROR* Tile0: GT0: "; false: the line is of no GPU.
-bool take_prefix(std::string_view& text, FaultLine& line) {
+bool take_device(std::string_view& text, FaultLine& line) {
   if (take(text, "i915 ")) {
     line.driver = Driver::i915;
   } else if (take(text, "xe ")) {
@@ -124,7 +122,7 @@ void read_hang(std::string_view text, FaultLine& line) {
   } else {
     line.engine_class = class_of_mask(mask);
   }
-  if (take(rest, ", in ")) line.process = process_of(rest, '[', ']');
+  if (take(rest, ", in ")) line.process = process_between(rest, '[', ']');
 }
 
 struct Start {
@@ -183,10 +181,10 @@ bool read_i915(std::string_view text, FaultLine& line) {
 // What a job's line says comes before the name of the process, which may hold anything.
 void read_job_timeout(std::string_view text, FaultLine& line) {
   const std::size_t flags = text.find("flags=");
-  line.queue = number_of(text.substr(0, flags), "guc_id=");
+  line.queue = number_after(text.substr(0, flags), "guc_id=");
   if (flags == std::string_view::npos) return;
   const std::size_t in = text.find(" in ", flags);
-  if (in != std::string_view::npos) line.process = process_of(text.substr(in + 4), '[', ']');
+  if (in != std::string_view::npos) line.process = process_between(text.substr(in + 4), '[', ']');
 }
 
 bool read_xe(std::string_view text, FaultLine& line) {
@@ -199,15 +197,15 @@ bool read_xe(std::string_view text, FaultLine& line) {
       read_job_timeout(text, line);
       break;
     case FaultSign::engine_reset:
-      line.engine_class = class_of(text, "engine_class=");
-      line.queue = number_of(text, "guc_id=");
+      line.engine_class = class_after(text, "engine_class=");
+      line.queue = number_after(text, "guc_id=");
       break;
     case FaultSign::cat_error:
-      line.engine_class = class_of(text, "class=");
-      line.queue = number_of(text, "guc_id=");
+      line.engine_class = class_after(text, "class=");
+      line.queue = number_after(text, "guc_id=");
       break;
     case FaultSign::firmware:
-      line.queue = number_of(text, "guc_id=");
+      line.queue = number_after(text, "guc_id=");
       break;
     default:
       break;
@@ -230,8 +228,8 @@ bool read_fence(std::string_view text, FaultLine& line) {
   if (!is_pci_address(line.device)) return false;
   text.remove_prefix(end + 1);
   text = text.substr(0, text.rfind(':'));
-  line.process = process_of(text, '[', ']');
-  if (!line.process) line.process = process_of(text, '<', '>');
+  line.process = process_between(text, '[', ']');
+  if (!line.process) line.process = process_between(text, '<', '>');
   return true;
 }
 
@@ -253,13 +251,13 @@ std::optional<CoreDumpStart> parse_core_dump_start(std::string_view text) {
   while (!dump.gt && text.find('\n') != std::string_view::npos) {  // a line that is cut off may lack digits
     std::string_view line = take_line(text);
     if (!has_process && take(line, "Reason: ")) {
-      dump.queue = number_of(line, "guc_id=");
+      dump.queue = number_after(line, "guc_id=");
       dump.kind = kind_of_dump(line);
     } else if (!has_process && take(line, "Process: ")) {
-      dump.process = process_of(line, '[', ']');
+      dump.process = process_between(line, '[', ']');
       has_process = true;
     } else if (take(line, "**** GT #")) {
-      const auto gt = take_number(line);
+      const auto gt = take_digits(line);
       if (line == " ****") dump.gt = gt;
     }
   }
@@ -272,7 +270,7 @@ std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record) {
   std::string_view text = record.text;
   if (read_fence(text, line)) return line;
   line = {};
-  if (!take_prefix(text, line)) return std::nullopt;
+  if (!take_device(text, line)) return std::nullopt;
   if (!record.pci_device.empty() && record.pci_device != line.device) return std::nullopt;
   const bool is_fault = line.driver == Driver::xe ? read_xe(text, line) : read_i915(text, line);
   return is_fault ? std::optional(std::move(line)) : std::nullopt;

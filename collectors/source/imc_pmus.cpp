@@ -8,7 +8,7 @@
 namespace igpu {
 namespace {
 
-constexpr std::string_view kPmus = "bus/event_source/devices";
+constexpr std::string_view kPmuFolder = "bus/event_source/devices";
 
 // In the order of preference: dedicated counters before those shared with other users of perf.
 struct Family {
@@ -29,7 +29,7 @@ bool names(std::string_view event, std::string_view wanted, bool sub_channels) {
 
 std::vector<ImcPmu> imc_pmus(const Directory& sys) {
   std::vector<std::string> candidates;
-  (void)sys.for_each(kPmus, [&](std::string_view name) {
+  (void)sys.for_each(kPmuFolder, [&](std::string_view name) {
     if (name.starts_with("uncore_imc")) candidates.emplace_back(name);
     return true;
   });
@@ -39,7 +39,7 @@ std::vector<ImcPmu> imc_pmus(const Directory& sys) {
     for (const std::string& name : candidates) {
       if (!name.starts_with(family.pmu)) continue;
       ImcPmu pmu{name, {}, {}};
-      for (const std::string& event : sorted_names(sys, std::string(kPmus) + "/" + name + "/events")) {
+      for (const std::string& event : sorted_names(sys, std::string(kPmuFolder) + "/" + name + "/events")) {
         if (names(event, family.read, family.sub_channels)) pmu.reads.push_back(event);
         if (names(event, family.write, family.sub_channels)) pmu.writes.push_back(event);
       }

@@ -26,9 +26,9 @@ static_assert(static_cast<int>(JobClass::render) == JOB_CLASS_RENDER &&
               static_cast<int>(JobClass::compute) == JOB_CLASS_COMPUTE &&
               static_cast<int>(JobClass::other) == JOB_CLASS_OTHER);
 
-std::uint64_t load(const std::uint64_t& slot) { return __atomic_load_n(&slot, __ATOMIC_RELAXED); }
+std::uint64_t load_slot(const std::uint64_t& slot) { return __atomic_load_n(&slot, __ATOMIC_RELAXED); }
 
-double seconds(const std::uint64_t& nanoseconds) { return static_cast<double>(load(nanoseconds)) * 1e-9; }
+double seconds(const std::uint64_t& nanoseconds) { return static_cast<double>(load_slot(nanoseconds)) * 1e-9; }
 
 // The name is written once, before the group is known to be in use.
 std::string_view device_of(const std::uint64_t* group) {
@@ -39,10 +39,10 @@ std::string_view device_of(const std::uint64_t* group) {
 void read_counts(const std::uint64_t* group, std::uint64_t kind, JobCounts& counts) {
   counts.source = ((kind >> JOB_KIND_SOURCE) & 0xff) == JOB_SOURCE_I915 ? JobSource::i915 : JobSource::drm_sched;
   counts.engine_class = static_cast<JobClass>(std::min<std::uint64_t>(kind & 0xff, JOB_CLASS_OTHER));
-  for (std::size_t i = 0; i < JOB_OUTCOMES; ++i) counts.outcomes[i] = load(group[JOB_OUTCOME + i]);
+  for (std::size_t i = 0; i < JOB_OUTCOMES; ++i) counts.outcomes[i] = load_slot(group[JOB_OUTCOME + i]);
   for (std::size_t i = 0; i < JOB_BUCKETS; ++i) {
-    counts.queue[i] = load(group[JOB_QUEUE + i]);
-    counts.run[i] = load(group[JOB_RUN + i]);
+    counts.queue[i] = load_slot(group[JOB_QUEUE + i]);
+    counts.run[i] = load_slot(group[JOB_RUN + i]);
   }
   counts.queue_seconds = seconds(group[JOB_QUEUE_NS]);
   counts.run_seconds = seconds(group[JOB_RUN_NS]);
@@ -69,7 +69,7 @@ std::vector<JobCounts> read_job_counts(JobSlots slots, std::string_view device) 
 }
 
 LostJobEvents read_lost_job_events(JobSlots slots) {
-  return {load(slots[JOB_LOST_UNMATCHED]), load(slots[JOB_LOST_TABLE_FULL])};
+  return {load_slot(slots[JOB_LOST_UNMATCHED]), load_slot(slots[JOB_LOST_TABLE_FULL])};
 }
 
 ProcessJobSlots::ProcessJobSlots(std::span<std::uint64_t> slots)
@@ -77,7 +77,7 @@ ProcessJobSlots::ProcessJobSlots(std::span<std::uint64_t> slots)
 
 void ProcessJobSlots::for_each(const std::function<void(const ProcessJobs&)>& f) {
   if (slots_.empty()) return;
-  const std::uint64_t used = load(slots_[JOB_PROCESS_GROUPS_USED]);
+  const std::uint64_t used = load_slot(slots_[JOB_PROCESS_GROUPS_USED]);
   const std::size_t groups = slots_.size() / JOB_GROUP_SLOTS;
   ProcessJobs jobs;
   for (std::size_t number = 1; number < groups && number <= used; ++number) {
@@ -86,12 +86,13 @@ void ProcessJobSlots::for_each(const std::function<void(const ProcessJobs&)>& f)
     if ((kind & JOB_KIND_ABANDONED) != 0) free(number);
     if ((kind & JOB_KIND_KNOWN) == 0) continue;
     jobs.group = number;
-    jobs.pid = static_cast<std::uint32_t>(load(group[JOB_PROCESS]));
-    jobs.start_ticks = load(group[JOB_BORN]) / kNsPerTick;
+    jobs.pid = static_cast<std::uint32_t>(load_slot(group[JOB_PROCESS]));
+    jobs.start_ticks = load_slot(group[JOB_BORN]) / kNsPerTick;
     jobs.device = device_of(group);
     read_counts(group, kind, jobs.counts);
     const auto& outcomes = jobs.counts.outcomes;
-    jobs.in_flight = load(group[JOB_SUBMITTED]) != std::accumulate(outcomes.begin(), outcomes.end(), std::uint64_t{0});
+    jobs.in_flight =
+        load_slot(group[JOB_SUBMITTED]) != std::accumulate(outcomes.begin(), outcomes.end(), std::uint64_t{0});
     f(jobs);
   }
 }

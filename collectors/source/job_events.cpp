@@ -119,7 +119,7 @@ std::optional<JobEventFields> bound(JobEventFields fields, const TraceFormat& fo
   return fields;
 }
 
-std::uint64_t number_of(const TraceRecord& record, const std::optional<TraceField>& field) {
+std::uint64_t number_in(const TraceRecord& record, const std::optional<TraceField>& field) {
   return field ? record.number(*field) : 0;
 }
 
@@ -254,19 +254,19 @@ std::optional<JobEvent> JobEventReader::job_event(const TraceRecord& record) con
   event.in_interrupt = record.in_hard_interrupt();
   event.pid = record.pid != 0 ? record.pid : record.tid;
   event.tid = record.tid;
-  const std::uint64_t seqno = number_of(record, fields.seqno);
-  event.key = {number_of(record, fields.context), seqno};
+  const std::uint64_t seqno = number_in(record, fields.seqno);
+  event.key = {number_in(record, fields.context), seqno};
   switch (fields.layout) {
     case JobLayout::drm_sched:
     case JobLayout::drm_sched_old:
       if (fields.kind == JobEventKind::submitted) {
         event.ring = record.text(*fields.ring);
         if (fields.device) event.device = record.text(*fields.device);
-        event.client = number_of(record, fields.client);
-        event.number = number_of(record, fields.number);
+        event.client = number_in(record, fields.client);
+        event.number = number_in(record, fields.number);
         event.engine_class = class_of_ring(event.ring.view());
         const std::uint64_t device = hash_of(event.device.view());
-        event.context = fields.context ? event.key.context : number_of(record, fields.entity);
+        event.context = fields.context ? event.key.context : number_in(record, fields.entity);
         if (event.context == 0) event.context = hash_of(event.ring.view(), device);
         switch (event.engine_class) {
           case JobClass::render:
@@ -282,10 +282,10 @@ std::optional<JobEvent> JobEventReader::job_event(const TraceRecord& record) con
             break;
         }
       } else if (fields.kind == JobEventKind::dependency) {
-        event.other = {number_of(record, fields.dependency_context), number_of(record, fields.dependency_seqno)};
+        event.other = {number_in(record, fields.dependency_context), number_in(record, fields.dependency_seqno)};
         if (fields.layout == JobLayout::drm_sched_old) {
           event.key = {};
-          event.number = number_of(record, fields.number);
+          event.number = number_in(record, fields.number);
           if (fields.ring->is_text)
             event.ring = record.text(*fields.ring);
           else
@@ -295,8 +295,8 @@ std::optional<JobEvent> JobEventReader::job_event(const TraceRecord& record) con
       return event;
     case JobLayout::xe:
       event.key = {};
-      event.queue_number = static_cast<std::uint32_t>(number_of(record, fields.queue_number));
-      event.error = static_cast<int>(number_of(record, fields.error));
+      event.queue_number = static_cast<std::uint32_t>(number_in(record, fields.queue_number));
+      event.error = static_cast<int>(number_in(record, fields.error));
       if (fields.device && fields.device->is_text) event.device = record.text(*fields.device);
       event.engine_class = fields.engine_class ? class_of_xe(record.number(*fields.engine_class)) : JobClass::other;
       return event;
@@ -304,11 +304,11 @@ std::optional<JobEvent> JobEventReader::job_event(const TraceRecord& record) con
     case JobLayout::i915_low_level:
       event.key = short_key(event.key.context, seqno);
       if (fields.kind == JobEventKind::submitted) {
-        const std::uint64_t instance = number_of(record, fields.instance);
-        event.engine_class = class_of_i915(number_of(record, fields.engine_class));
+        const std::uint64_t instance = number_in(record, fields.instance);
+        event.engine_class = class_of_i915(number_in(record, fields.engine_class));
         event.instance = static_cast<int>(instance);
-        event.context = number_of(record, fields.context);
-        event.device = "card" + std::to_string(number_of(record, fields.device));
+        event.context = number_in(record, fields.context);
+        event.device = "card" + std::to_string(number_in(record, fields.device));
         event.ring = i915_ring(event.engine_class, instance);
         event.engine = hash_of(event.ring.view(), hash_of(event.device.view()));
       } else if (fields.completed && record.number(*fields.completed) == 0) {
@@ -325,7 +325,7 @@ std::optional<JobEvent> JobEventReader::job_event(const TraceRecord& record) con
       return event;
     case JobLayout::virtio_gpu: {
       if (seqno == 0) return std::nullopt;  // not fenced
-      const std::uint64_t device = number_of(record, fields.device), queue = number_of(record, fields.virtqueue);
+      const std::uint64_t device = number_in(record, fields.device), queue = number_in(record, fields.virtqueue);
       event.key = {kVirtio | device << 32 | queue, seqno};
       if (fields.kind == JobEventKind::submitted) {
         event.context = event.key.context;
@@ -352,7 +352,7 @@ std::optional<FenceWaitEvent> JobEventReader::wait_event(const TraceRecord& reco
   event.time_ns = record.time_ns;
   event.pid = record.pid != 0 ? record.pid : record.tid;
   event.tid = record.tid;
-  event.fence = short_key(number_of(record, fields.context), number_of(record, fields.seqno));
+  event.fence = short_key(number_in(record, fields.context), number_in(record, fields.seqno));
   return event;
 }
 

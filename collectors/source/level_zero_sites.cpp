@@ -14,9 +14,9 @@ namespace {
 
 using namespace level_zero;
 
-class File {
+class LogView {
  public:
-  explicit File(std::span<const std::byte> bytes) : bytes_(bytes), header_(at<Header>(0)) {}
+  explicit LogView(std::span<const std::byte> bytes) : bytes_(bytes), header_(at<Header>(0)) {}
 
   const Header& header() const { return header_; }
   template <class T>
@@ -56,7 +56,7 @@ class File {
 }  // namespace
 
 std::vector<LevelZeroSite> live_level_zero_sites(std::span<const std::byte> bytes) {
-  const File file(bytes);
+  const LogView file(bytes);
   std::map<std::tuple<std::uint8_t, std::uint16_t, std::uint32_t>, LevelZeroSite> sites;
   const std::uint64_t room =
       bytes.size() < file.header().entries_offset ? 0 : (bytes.size() - file.header().entries_offset) / sizeof(Entry);

@@ -10,10 +10,10 @@
 namespace igpu {
 namespace {
 
-constexpr std::string_view kClass = "class/intel_pmt";
-constexpr std::size_t kField = 8;          // bytes
-constexpr std::size_t kMostBytes = 0x680;  // beyond every field of the known layouts
-constexpr unsigned kTemperatureBit = 40;   // of the field, eight bits wide
+constexpr std::string_view kTelemetryClass = "class/intel_pmt";
+constexpr std::size_t kField = 8;                   // bytes
+constexpr std::size_t kMostTelemetryBytes = 0x680;  // beyond every field of the known layouts
+constexpr unsigned kTemperatureBit = 40;            // of the field, eight bits wide
 
 std::uint64_t field(std::string_view region, std::size_t at) {
   std::uint64_t value = 0;
@@ -41,9 +41,9 @@ NpuTelemetry::Layout NpuTelemetry::layout_of(std::uint64_t guid) {
 
 void NpuTelemetry::find() {
   path_.clear();
-  const auto listed = sys_.for_each(kClass, [&](std::string_view name) {
+  const auto listed = sys_.for_each(kTelemetryClass, [&](std::string_view name) {
     if (!name.starts_with("telem")) return true;
-    const std::string folder = std::string(kClass) + "/" + std::string(name);
+    const std::string folder = std::string(kTelemetryClass) + "/" + std::string(name);
     std::array<char, 32> buffer;
     const auto text = sys_.read(folder + "/guid", buffer);
     const auto guid = text ? scan_hex(trim(*text)) : std::nullopt;
@@ -59,7 +59,7 @@ void NpuTelemetry::find() {
 Reading<NpuTelemetry::Values> NpuTelemetry::read() {
   if (schedule_.due(!path_.empty())) find();
   if (path_.empty()) return Absent{Reason::hardware};
-  std::array<char, kMostBytes> buffer;
+  std::array<char, kMostTelemetryBytes> buffer;
   const auto region = sys_.read_start(path_, buffer);
   if (!region) return region.propagate<Values>();
   if (region->size() < layout_.energy + kField) return Failure{std::make_error_code(std::errc::bad_message), path_};

@@ -8,7 +8,7 @@
 namespace igpu {
 namespace {
 
-std::string_view domain_of(std::string_view zone) {
+std::string_view domain_of_zone(std::string_view zone) {
   if (zone.starts_with("package-")) return "package";
   if (zone == "uncore") return "gpu";
   if (zone == "core") return "cores";
@@ -33,7 +33,7 @@ std::vector<PowercapZone> powercap_zones(const Directory& sys) {
     const std::string path = "class/powercap/" + name;
     const auto text = sys.read(path + "/name", buffer);
     if (!text) continue;
-    const std::string_view domain = domain_of(trim(*text));
+    const std::string_view domain = domain_of_zone(trim(*text));
     if (domain.empty()) continue;
     std::uint64_t range = 0;
     if (const auto limit = sys.read(path + "/max_energy_range_uj", buffer)) range = scan_u64(*limit).value_or(0);

@@ -20,7 +20,7 @@ using Pid = std::uint32_t;
 // "<pid>/stat".
 std::string path_of(Pid pid, std::string_view file) { return std::to_string(pid).append("/").append(file); }
 
-TreeProcess process_of(const ProcessStat& stat, Pid pid, std::uint64_t page_size) {
+TreeProcess tree_process(const ProcessStat& stat, Pid pid, std::uint64_t page_size) {
   TreeProcess process;
   process.pid = pid;
   process.parent = stat.parent;
@@ -71,7 +71,7 @@ struct ProcessTree::Search {
     if (!text) return false;
     const auto stat = parse_process_stat(*text);
     if (!stat) return false;
-    found.processes.push_back(process_of(*stat, pid, bytes_of_page));
+    found.processes.push_back(tree_process(*stat, pid, bytes_of_page));
     return true;
   }
 

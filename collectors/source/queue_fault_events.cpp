@@ -36,7 +36,7 @@ std::optional<FaultSign> sign_of(std::uint64_t what) {
 }
 
 // Of enum xe_engine_class (xe_hw_engine_types.h), which is not that of the interface.
-std::optional<EngineClass> class_of(std::uint64_t what) {
+std::optional<EngineClass> class_of_queue(std::uint64_t what) {
   switch (what >> 8 & 0xff) {
     case 0:
       return EngineClass::render;
@@ -64,7 +64,7 @@ std::optional<FaultLine> line_of(const Place& place) {
   line.device = device;
   line.gt = static_cast<std::uint32_t>(what >> 16 & 0xff);
   line.queue = static_cast<std::uint32_t>(what >> 32);
-  line.engine_class = class_of(what);
+  line.engine_class = class_of_queue(what);
   const auto pid = static_cast<std::uint32_t>(place[FAULT_PID]);
   const std::string_view name = text_at(place, FAULT_PROCESS);
   if (pid != 0 && !name.empty()) line.process = FaultProcess{pid, std::string(name)};

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMostInPci = 65535;  // NumVFs and TotalVFs have 16 bits (linux/pci_regs.h)
 constexpr std::size_t kMostGts = 8;
-constexpr std::size_t kMostText = 64UL * 1024;  // 256 functions with all kinds take half of it
+constexpr std::size_t kMostFunctionsText = 64UL * 1024;  // 256 functions with all kinds take half of it
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kKindsOfI915{
     {{"guc_storm", "guc_time"}, {"irq_storm", "irq_time"}, {"dbs_storm", "doorbell_time"}}};
@@ -206,7 +206,7 @@ Reading<std::vector<VfAdverseEvents>> AdverseEventFiles::read() {
   if (files_.empty())
     if (const auto found = find(); !found) return found.propagate<All>();
   All sums;
-  buffer_.resize(kMostText);
+  buffer_.resize(kMostFunctionsText);
   for (const std::string& file : files_) {
     const auto text = sys_.read(file, buffer_);
     if (!text) return text.propagate<All>();

@@ -10,12 +10,12 @@
 namespace igpu {
 namespace {
 
-constexpr Absent kNotTold{Reason::kernel, 0};
+constexpr Absent kNotToldBySysman{Reason::kernel, 0};
 constexpr double kMostCelsius = 200;
-constexpr std::int32_t kMostRpm = 100'000;
+constexpr std::int32_t kMostFanRpm = 100'000;
 constexpr std::uint64_t kMostMicrojoules = 1'000'000'000'000'000'000;  // a kilowatt for thirty years
 
-Failure impossible(std::string_view what) {
+Failure impossible_value(std::string_view what) {
   return {std::make_error_code(std::errc::result_out_of_range), "Sysman: " + std::string(what)};
 }
 
@@ -27,15 +27,15 @@ std::string_view domain_of(std::uint32_t domain) {
 
 Reading<Celsius> celsius_of(const Reading<double>& celsius) {
   if (!celsius) return celsius.propagate<Celsius>();
-  if (*celsius == 0) return kNotTold;
-  if (!(*celsius > 0 && *celsius <= kMostCelsius)) return impossible("temperature");
+  if (*celsius == 0) return kNotToldBySysman;
+  if (!(*celsius > 0 && *celsius <= kMostCelsius)) return impossible_value("temperature");
   return Celsius{*celsius};
 }
 
 Reading<Rpm> rpm_of(const Reading<std::int32_t>& rpm) {
   if (!rpm) return rpm.propagate<Rpm>();
-  if (*rpm == -1) return kNotTold;
-  if (*rpm < 0 || *rpm > kMostRpm) return impossible("fan speed");
+  if (*rpm == -1) return kNotToldBySysman;
+  if (*rpm < 0 || *rpm > kMostFanRpm) return impossible_value("fan speed");
   return Rpm{static_cast<double>(*rpm)};
 }
 
@@ -62,7 +62,7 @@ Reading<std::vector<SysmanGpu::Energy>> SysmanGpu::energies() {
     const std::string_view domain = domain_of(energy.domain);
     if (std::ranges::find(energies, domain, &Energy::domain) != energies.end()) continue;
     const bool is_possible = !energy.microjoules || *energy.microjoules <= kMostMicrojoules;
-    energies.push_back({domain, is_possible ? energy.microjoules : impossible("energy")});
+    energies.push_back({domain, is_possible ? energy.microjoules : impossible_value("energy")});
   }
   return energies;
 }
@@ -100,12 +100,12 @@ Reading<SysmanBytes> SysmanGpu::traffic() {
   for (const Reading<SysmanBytes>& module : *told) {
     if (!module) return module;  // without it the sum would step back
     if (module->read > UINT64_MAX - sum.read || module->written > UINT64_MAX - sum.written)
-      return impossible("memory traffic");
+      return impossible_value("memory traffic");
     sum.read += module->read;
     sum.written += module->written;
   }
   // Every GPU uses its memory: some drivers answer, and do not count.
-  if (sum.read == 0 && sum.written == 0) return kNotTold;
+  if (sum.read == 0 && sum.written == 0) return kNotToldBySysman;
   return sum;
 }
 

@@ -11,13 +11,13 @@
 namespace igpu {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
+constexpr std::uint64_t kMostClientBytes = std::uint64_t{1} << 50;
 constexpr std::uint64_t kLongest = std::uint64_t{1} << 63;  // whatever all nodes say together
 constexpr std::uint64_t kPerTick = 100'000;                 // of ClientProcess::start_time_ticks, in 100 ns
 
 // nullopt: it does not use this GPU.
 template <class Device>
-std::optional<DrmClient> client_of(const Device& device, const AdapterProcess& process, Nanoseconds now) {
+std::optional<DrmClient> wddm_client(const Device& device, const AdapterProcess& process, Nanoseconds now) {
   DrmClient client;
   bool uses = false;
   for (const WddmEngine& engine : device.engines) {
@@ -32,7 +32,7 @@ std::optional<DrmClient> client_of(const Device& device, const AdapterProcess& p
   for (const WddmSegment& segment : device.segments) {
     if (!segment.aperture && device.kind == GpuKind::integrated) continue;
     const auto bytes = device.adapter->committed(process, segment.number);
-    if (!bytes || *bytes > kMostBytes) continue;
+    if (!bytes || *bytes > kMostClientBytes) continue;
     const char* const region = segment.aperture ? "system" : "vram0";
     auto at = std::find_if(client.memory.begin(), client.memory.end(),
                            [&](const ClientMemory& memory) { return memory.region == region; });
@@ -100,7 +100,7 @@ Reading<ClientSnapshot> WddmClients::find(std::span<const std::string> asleep) {
     bool is_user = false;
     for (const Device& device : devices_) {
       if (std::find(asleep.begin(), asleep.end(), device.address) != asleep.end()) continue;
-      auto client = client_of(device, process, now);
+      auto client = wddm_client(device, process, now);
       if (!client) continue;
       snapshot.clients.push_back(*std::move(client));
       is_user = true;

@@ -13,11 +13,11 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr std::size_t kIndent = 11;  // after "  MISSING  "
+constexpr std::size_t kFindingIndent = 11;  // after "  MISSING  "
 
 void add_line(std::string& out, std::string_view mark, const std::string& text) {
-  out += "  " + padded(mark, kIndent - 2);
-  append_wrapped(out, clean_text(text), kIndent);
+  out += "  " + padded(mark, kFindingIndent - 2);
+  append_wrapped(out, clean_text(text), kFindingIndent);
   out += '\n';
 }
 
@@ -85,7 +85,7 @@ void add_advice(std::string& out, std::span<const Advice> all, const std::string
   for (const Advice& advice : all) {
     if (advice.device != device) continue;
     add_line(out, advice.wrong ? "CHECK" : "-", advice.text);
-    if (!advice.command.empty()) out += std::string(kIndent, ' ') + clean_text(advice.command) + '\n';
+    if (!advice.command.empty()) out += std::string(kFindingIndent, ' ') + clean_text(advice.command) + '\n';
   }
 }
 
@@ -118,9 +118,9 @@ void add_fixes(std::string& out, const std::vector<Fix>& fixes) {
       if (!cause.empty()) add_line(out, "", "why: " + cause);
     }
     for (const std::string& gain : gains(fix)) {
-      out.append(kIndent, ' ');
+      out.append(kFindingIndent, ' ');
       out += "* ";
-      append_wrapped(out, clean_text(gain), kIndent + 2);
+      append_wrapped(out, clean_text(gain), kFindingIndent + 2);
       out += '\n';
     }
   }
@@ -143,7 +143,7 @@ void add_web_config(std::string& out, const Diagnosis& diagnosis) {
   add_line(out, good ? "ok" : "FAILED", diagnosis.web_config_file);
   if (good) return;
   // Not wrapped: it contains a path to copy.
-  out += std::string(kIndent, ' ') + "why: " + clean_text(diagnosis.web_config_error) + '\n';
+  out += std::string(kFindingIndent, ' ') + "why: " + clean_text(diagnosis.web_config_error) + '\n';
   add_line(out, "",
            "fix: correct it; until then the exporter does not start, and a running one keeps its configuration");
 }
@@ -160,7 +160,7 @@ void add_no_gpu(std::string& out, const std::string& sysfs_root) {
   add_title(out, std::string(kNoGpu) + '.');
   add_line(out, "", "why: " + advice.why);
   add_line(out, "", "fix: search for the device with");
-  out += std::string(kIndent + 2, ' ') + std::string(advice.look) + '\n';
+  out += std::string(kFindingIndent + 2, ' ') + std::string(advice.look) + '\n';
   add_line(out, "", std::string(advice.then));
 }
 

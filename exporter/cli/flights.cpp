@@ -26,7 +26,7 @@ namespace igpu::exporter {
 namespace {
 
 constexpr std::string_view kPage = "/api/v1/flights";
-constexpr std::size_t kLargestFile = std::size_t{1} << 30;
+constexpr std::size_t kLargestFlight = std::size_t{1} << 30;
 
 // The page of the flights beside the page of the metrics.
 ScrapeTarget flights_of(const std::string& text) {
@@ -97,7 +97,7 @@ int print_folder(const Options& options, const std::string& path) {
   for (const std::string& name : FlightFolder::names(path)) {
     FlightFile file{name, 0, false};
     try {
-      const std::string bytes = read_regular_file((std::filesystem::path(path) / name).string(), kLargestFile);
+      const std::string bytes = read_regular_file((std::filesystem::path(path) / name).string(), kLargestFlight);
       file.bytes = bytes.size();
       const auto trace = read_trace(bytes);
       file.whole = trace && trace->whole();

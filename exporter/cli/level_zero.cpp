@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t kLargestLog = std::size_t{4} << 30;
 constexpr std::size_t kMostInMemory = std::size_t{1} << 30;  // of a log or CSV of which every call is kept
-constexpr std::size_t kHead = 4096;                          // longer than a log's header and a CSV's first line
+constexpr std::size_t kLogHead = 4096;                       // longer than a log's header and a CSV's first line
 
 void warn(const std::string& text) { std::fprintf(stderr, "level-zero: %s\n", clean_text(text).c_str()); }
 
@@ -77,7 +77,7 @@ std::span<const std::byte> bytes_of(const std::string& text) { return std::as_by
 // Whether it begins as a log or a CSV does: these may be large.
 bool is_record_of_calls(const std::string& path) {
   try {
-    const std::string head = RegularFile(path).first(kHead);
+    const std::string head = RegularFile(path).first(kLogHead);
     return is_csv(head) || LevelZeroLogReader::open(bytes_of(head));
   } catch (const FileError& error) {
     throw std::runtime_error(path + ": " + error.what());

@@ -17,14 +17,14 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr std::size_t kIndent = 16;
+constexpr std::size_t kListIndent = 16;
 
 using Names = std::vector<std::string>;
 
 void add_names(std::string& out, std::string_view title, const Names& names) {
   if (names.empty()) return;
-  out += "  " + padded(title, kIndent - 2);
-  append_wrapped(out, names, kIndent);
+  out += "  " + padded(title, kListIndent - 2);
+  append_wrapped(out, names, kListIndent);
   out += '\n';
 }
 
@@ -48,7 +48,7 @@ void add_features(std::string& out, std::span<const Finding> findings, const std
 void add_functions(std::string& out, const GpuModel& gpu) {
   add_names(out, "functions", functions_enabled(gpu).empty() ? Names{} : Names{functions_enabled(gpu)});
   for (const snapshot::VirtualFunction& function : gpu.functions) {
-    out += std::string(kIndent, ' ') + clean_text(name_of(function)) + "  " + clean_text(function.address);
+    out += std::string(kListIndent, ' ') + clean_text(name_of(function)) + "  " + clean_text(function.address);
     if (!function.workload.empty()) out += "  " + clean_text(function.workload);
     out += '\n';
   }
@@ -57,7 +57,7 @@ void add_functions(std::string& out, const GpuModel& gpu) {
 void add_gpu(std::string& out, const Gpu& gpu, const GpuModel* model, std::span<const Finding> findings) {
   out += gpu.address + "  ";
   append_wrapped(out, gpu.name.empty() ? "(unknown name)" : clean_text(gpu.name), 2);
-  out += "\n  " + padded("driver", kIndent - 2) + to_string(gpu.driver) + ", " + to_string(gpu.kind) +
+  out += "\n  " + padded("driver", kListIndent - 2) + to_string(gpu.driver) + ", " + to_string(gpu.kind) +
          (gpu.virtual_function ? ", virtual function" : "") + '\n';
   Names nodes;
   for (const std::string& node : {gpu.card, gpu.render_node}) {
@@ -72,7 +72,7 @@ void add_gpu(std::string& out, const Gpu& gpu, const GpuModel* model, std::span<
 void add_npu(std::string& out, const snapshot::Npu& npu) {
   out += npu.address + "  ";
   append_wrapped(out, clean_text(name_of(npu)), 2);
-  out += "\n  " + padded("driver", kIndent - 2) + "intel_vpu, NPU\n";
+  out += "\n  " + padded("driver", kListIndent - 2) + "intel_vpu, NPU\n";
   add_names(out, "nodes", {npu.accel});
 }
 

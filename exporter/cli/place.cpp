@@ -33,7 +33,8 @@ std::string system_unit(const std::string& cgroup) {
   return unit.ends_with(".service") ? unit : std::string();
 }
 
-std::string joined(const std::set<std::string>& capabilities, std::string_view prefix, std::string_view separator) {
+std::string joined_rights(const std::set<std::string>& capabilities, std::string_view prefix,
+                          std::string_view separator) {
   std::string text;
   for (const std::string& name : capabilities)
     text += (text.empty() ? "" : std::string(separator)) + std::string(prefix) + name;
@@ -57,7 +58,7 @@ using Lines = std::vector<std::string>;
 Lines on_bare_metal(const Grants& grants, const std::string& program) {
   Lines lines;
   if (!grants.capabilities.empty()) {
-    lines.push_back("sudo setcap " + lower(joined(grants.capabilities, "cap_", ",")) + "+ep \\");
+    lines.push_back("sudo setcap " + lower(joined_rights(grants.capabilities, "cap_", ",")) + "+ep \\");
     lines.push_back("  " + program);
   }
   if (grants.render_node) lines.emplace_back("sudo usermod -aG render \"$USER\"   # then log in again");
@@ -65,7 +66,7 @@ Lines on_bare_metal(const Grants& grants, const std::string& program) {
 }
 
 Lines in_unit(const Grants& grants, const std::string& unit) {
-  const std::string capabilities = joined(grants.capabilities, "CAP_", " ");
+  const std::string capabilities = joined_rights(grants.capabilities, "CAP_", " ");
   Lines lines{"sudo systemctl edit " + unit + "   # and add:", "[Service]"};
   if (!grants.capabilities.empty()) {
     lines.push_back("AmbientCapabilities=" + capabilities);
@@ -94,8 +95,9 @@ Lines in_kubernetes(const Grants& grants) {
   if (grants.host_processes) lines.emplace_back("      hostPID: true");
   if (grants.render_node) lines.emplace_back("      securityContext: {supplementalGroups: [GID]}");
   if (!grants.capabilities.empty()) {
-    lines.insert(lines.end(), {"      containers:", "      - name: intel-gpu-exporter", "        securityContext:",
-                               "          capabilities: {add: [" + joined(grants.capabilities, "", ", ") + "]}"});
+    lines.insert(lines.end(),
+                 {"      containers:", "      - name: intel-gpu-exporter", "        securityContext:",
+                  "          capabilities: {add: [" + joined_rights(grants.capabilities, "", ", ") + "]}"});
   }
   lines.back() += '\'';
   if (grants.render_node) {
@@ -109,7 +111,7 @@ Lines in_kubernetes(const Grants& grants) {
 Lines in_container(const Grants& grants) {
   Lines lines{"# In the settings of the container (runc: config.json), add:"};
   if (!grants.capabilities.empty())
-    lines.push_back("# - the capabilities " + joined(grants.capabilities, "CAP_", ", "));
+    lines.push_back("# - the capabilities " + joined_rights(grants.capabilities, "CAP_", ", "));
   if (grants.host_processes) lines.emplace_back("# - the host's PID namespace (runc: leave out \"pid\")");
   if (grants.render_node) lines.emplace_back("# - the device /dev/dri/renderD128 and the group that owns it");
   return lines;

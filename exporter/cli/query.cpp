@@ -25,7 +25,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
-using query::Row;
 
 constexpr Nanoseconds kWindow = 200ms;  // of one reading, as in xpu-smi
 
@@ -42,7 +41,7 @@ class Printer {
     else if (!wanted_.fields.empty() && !wanted_.json)
       query::write_csv_header(fields_, style_, out);
   }
-  void rows(std::span<const Row> rows, std::string& out) const {
+  void rows(std::span<const query::Row> rows, std::string& out) const {
     if (wanted_.xpu_fields)
       query::write_xpu_csv(xpu_fields_, rows, out);
     else if (wanted_.fields.empty())
@@ -60,23 +59,23 @@ class Printer {
   std::vector<const query::XpuField*> xpu_fields_;
 };
 
-MonitorOptions monitor_options(const Options& options, Log& log) {
+MonitorOptions query_monitor_options(const Options& options, Log& log) {
   MonitorOptions monitor = with_workload_rules(options.monitor, log);
   if (!options.min_window_given) monitor.min_window = std::min(kWindow, options.query.loop.value_or(kWindow));
   return monitor;
 }
 
 // A GPU that goes away while it is watched is only missing in the output.
-void keep_chosen(std::vector<Row>& rows, const std::vector<std::string>& ids, bool first) {
+void keep_chosen(std::vector<query::Row>& rows, const std::vector<std::string>& ids, bool first) {
   if (ids.empty()) return;
-  const auto is = [](const Row& row, const std::string& id) {
+  const auto is = [](const query::Row& row, const std::string& id) {
     return id == std::to_string(row.index) || id == row.gpu.address;
   };
   for (const std::string& id : ids)
-    if (first && std::none_of(rows.begin(), rows.end(), [&](const Row& row) { return is(row, id); }))
+    if (first && std::none_of(rows.begin(), rows.end(), [&](const query::Row& row) { return is(row, id); }))
       throw std::runtime_error("--id: there is no Intel GPU \"" + id + "\" (see query)");
-  std::vector<Row> chosen;
-  for (const Row& row : rows)
+  std::vector<query::Row> chosen;
+  for (const query::Row& row : rows)
     if (std::any_of(ids.begin(), ids.end(), [&](const std::string& id) { return is(row, id); })) chosen.push_back(row);
   rows.swap(chosen);
 }
@@ -107,7 +106,7 @@ int query_command(const Options& options) {
   StatsOutput output(wanted.loop.has_value());
   require_chosen_gpus(options);
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
-  Monitor monitor(monitor_options(options, log), log);
+  Monitor monitor(query_monitor_options(options, log), log);
   std::string out;
   printer.header(out);
   const std::uint64_t count = wanted.count ? *wanted.count : wanted.loop ? ~std::uint64_t{0} : 1;
@@ -121,7 +120,7 @@ int query_command(const Options& options) {
     if (readings == 0) next = SteadyClock::now();
     const HostModel host = model_of(PageView(result->lists()));
     const std::vector<Gpu> gpus = monitor.gpus();
-    std::vector<Row> rows = query::rows_of(host, gpus, std::chrono::system_clock::now());
+    std::vector<query::Row> rows = query::rows_of(host, gpus, std::chrono::system_clock::now());
     keep_chosen(rows, wanted.ids, readings == 0);
     if (readings == 0) open_file();
     if (wanted.list)

@@ -33,7 +33,7 @@ std::string progress_text(std::uint64_t readings, SteadyClock::duration elapsed,
 
 // The windows of the values are as long as the interval, unless the user chose otherwise. The machine's processors are
 // shown beside its GPUs.
-MonitorOptions monitor_options(const Options& options, Log& log) {
+MonitorOptions stats_monitor_options(const Options& options, Log& log) {
   MonitorOptions monitor = with_workload_rules(options.monitor, log);
   for (const CollectorDescription& collector : describe_collectors()) {
     if (collector.for_commands && !monitor.disable_default_collectors)
@@ -53,7 +53,7 @@ int stats(const Options& options) {
   require_chosen_gpus(options);
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
   const auto start = SteadyClock::now();
-  const MonitorOptions monitored = monitor_options(options, log);
+  const MonitorOptions monitored = stats_monitor_options(options, log);
   const Nanoseconds first_window = std::min<Nanoseconds>(monitored.min_window, std::chrono::seconds(1));
   Monitor monitor(monitored, log);
   const StatsFormat& format = stats_format(wanted.format);

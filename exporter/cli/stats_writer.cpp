@@ -23,7 +23,7 @@ namespace igpu::exporter {
 namespace {
 
 // Printed once, with the first table.
-std::string note_on_missing(std::span<const Finding> findings) {
+std::string hint_on_missing(std::span<const Finding> findings) {
   const auto missing = std::count_if(findings.begin(), findings.end(), is_missing);
   if (missing == 0) return {};
   const std::string what = missing == 1 ? "1 feature is" : std::to_string(missing) + " features are";
@@ -36,7 +36,7 @@ class TableWriter final : public StatsWriter {
     if (!first_) out += '\n';
     const std::string table = stats_table(reading.page, reading.gpus);
     out += table.empty() ? std::string(kNoGpu) + ".\n" : table;
-    if (first_) out += note_on_missing(reading.findings);
+    if (first_) out += hint_on_missing(reading.findings);
     first_ = false;
   }
 

@@ -19,13 +19,13 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr std::size_t kLargestFile = std::size_t{4} << 30;
-constexpr std::size_t kHead = 1 << 16;  // enough to know a recording
+constexpr std::size_t kLargestRecording = std::size_t{4} << 30;
+constexpr std::size_t kRecordingHead = 1 << 16;  // enough to know a recording
 
 TraceFile recorded_in(const std::string& path) {
   try {
-    if (read_trace(RegularFile(path).first(kHead)))
-      if (auto file = read_trace(read_regular_file(path, kLargestFile))) return std::move(*file);
+    if (read_trace(RegularFile(path).first(kRecordingHead)))
+      if (auto file = read_trace(read_regular_file(path, kLargestRecording))) return std::move(*file);
   } catch (const FileError& error) {
     const std::string text = "trace: " + path + ": " + error.what();
     if (error.error() == 0) throw UsageError(text, kUsageStatus);

@@ -23,7 +23,7 @@ void append_tag_value(std::string& out, std::string_view value) {
 }
 
 // One field for each bucket, named by its upper bound; counts are cumulative.
-void append_histogram(std::string& out, const PageView::Entry& entry) {
+void append_influx_histogram(std::string& out, const PageView::Entry& entry) {
   const std::span<const double> bounds = entry.sample->metric->bounds;
   const std::span<const std::uint64_t> counts = entry.list->bucket_counts(*entry.sample);
   std::uint64_t cumulative = 0;
@@ -60,7 +60,7 @@ void write_influx_lines(const PageView& page, std::chrono::system_clock::time_po
       }
       out += ' ';
       if (metric.kind == Kind::histogram) {
-        append_histogram(out, entry);
+        append_influx_histogram(out, entry);
       } else {
         out += metric.kind == Kind::counter ? "counter=" : "gauge=";
         append_number(out, entry.sample->value);

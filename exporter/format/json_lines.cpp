@@ -71,7 +71,7 @@ std::vector<std::string_view> devices_of(const PageView& page, bool npus) {
 
 // Cumulative counts by upper bound, as in the text formats; the bucket up to +Inf, which JSON cannot write, is "count".
 // The value is the sum of the observations.
-void append_histogram(std::string& out, const PageView::Entry& entry) {
+void append_json_histogram(std::string& out, const PageView::Entry& entry) {
   const std::span<const std::uint64_t> counts = entry.list->bucket_counts(*entry.sample);
   const std::span<const double> bounds = entry.sample->metric->bounds;
   out += "\"buckets\":[";
@@ -100,7 +100,7 @@ void append_sample(std::string& out, const MetricDescriptor& metric, const PageV
     append_json_string(out, value);
     out += ',';
   }
-  if (metric.kind == Kind::histogram) append_histogram(out, entry);
+  if (metric.kind == Kind::histogram) append_json_histogram(out, entry);
   out += "\"value\":";
   append_value(out, entry.sample->value);
   out += '}';

@@ -19,7 +19,7 @@ constexpr std::string_view kHeader =
     "CallNumber,TimeMs,APICall,VmSize_KB,VmRSS_KB,VmData_KB,VmPeak_KB,Threads,Delta_VmSize_KB,Delta_VmRSS_KB,"
     "Delta_VmData_KB,Contexts,CommandQueues,Modules,Kernels,EventPools,CommandLists,Events,Fences,Images,Samplers,"
     "TotalMemory_Bytes";
-constexpr std::size_t kColumns = 22;
+constexpr std::size_t kEventColumns = 22;
 constexpr std::size_t kLongestLine = 4096;
 constexpr std::size_t kMostFunctions = 4096;
 
@@ -53,19 +53,19 @@ bool scan(std::string_view text, Number& number) {
   return known.has_value();
 }
 
-bool split(std::string_view line, std::array<std::string_view, kColumns>& fields) {
+bool split(std::string_view line, std::array<std::string_view, kEventColumns>& fields) {
   std::size_t count = 0;
-  while (count < kColumns) {
+  while (count < kEventColumns) {
     const std::size_t comma = line.find(',');
     fields[count++] = line.substr(0, comma);
-    if (comma == std::string_view::npos) return count == kColumns;
+    if (comma == std::string_view::npos) return count == kEventColumns;
     line.remove_prefix(comma + 1);
   }
   return false;
 }
 
 bool read_row(std::string_view line, FunctionNumbers& functions, Row& row) {
-  std::array<std::string_view, kColumns> f;
+  std::array<std::string_view, kEventColumns> f;
   if (!split(line, f) || f[2].empty()) return false;
   bool good = scan(f[1], row.milliseconds) && std::isfinite(row.milliseconds) && scan(f[3], row.size) &&
               scan(f[4], row.resident) && scan(f[5], row.data) && scan(f[8], row.size_change) &&

@@ -11,7 +11,7 @@ namespace igpu::exporter {
 namespace {
 
 constexpr double kMegabyte = 1024.0 * 1024.0;
-constexpr int kColumns = 3;
+constexpr int kTableColumns = 3;
 constexpr double kGap = 10;
 
 using Value = std::function<double(const Row&)>;
@@ -112,13 +112,13 @@ std::vector<std::string> panels(const Rows& rows, const Statistics& statistics) 
 
 std::string charts(const Rows& rows) {
   const std::vector<std::string> all = panels(rows, statistics_of(rows));
-  const auto lines = (all.size() + kColumns - 1) / kColumns;
+  const auto lines = (all.size() + kTableColumns - 1) / kTableColumns;
   std::string svg = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 " +
-                    short_number(kColumns * (kChartWidth + kGap)) + " " +
+                    short_number(kTableColumns * (kChartWidth + kGap)) + " " +
                     short_number(static_cast<double>(lines) * (kChartHeight + kGap)) + "' font-size='11'>";
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::size_t column = i % kColumns;
-    const std::size_t line = i / kColumns;
+    const std::size_t column = i % kTableColumns;
+    const std::size_t line = i / kTableColumns;
     svg += "<g transform='translate(" + short_number(static_cast<double>(column) * (kChartWidth + kGap)) + "," +
            short_number(static_cast<double>(line) * (kChartHeight + kGap)) + ")'>" + all[i] + "</g>\n";
   }

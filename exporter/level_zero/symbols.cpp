@@ -87,7 +87,7 @@ std::string demangled(const char* name) {
   return status == 0 && text ? text.get() : name;
 }
 
-std::string hexadecimal(std::uint64_t number) { return formatted("%#llx", static_cast<unsigned long long>(number)); }
+std::string address_text(std::uint64_t number) { return formatted("%#llx", static_cast<unsigned long long>(number)); }
 
 }  // namespace
 
@@ -112,13 +112,14 @@ class Symbols::Library {
 
   std::string describe(std::uint64_t return_address) const {
     const std::string in = " (" + name_ + ")";
-    if (module_ == nullptr) return hexadecimal(return_address) + in;
+    if (module_ == nullptr) return address_text(return_address) + in;
     const std::uint64_t call = return_address - 1;  // within the instruction that called
     std::uint64_t offset = 0;
     Elf64_Sym symbol{};
     const char* function = dwarf_.symbol(module_, call, &offset, &symbol, nullptr, nullptr, nullptr);
     std::string text =
-        (function == nullptr ? hexadecimal(return_address) : demangled(function) + "+" + hexadecimal(offset + 1)) + in;
+        (function == nullptr ? address_text(return_address) : demangled(function) + "+" + address_text(offset + 1)) +
+        in;
     int number = 0;
     if (const char* file = source_of(call, number)) text += " at " + std::string(file) + ":" + std::to_string(number);
     return text;
@@ -157,7 +158,7 @@ Symbols::Library& Symbols::library(const std::string& path) {
 }
 
 std::string Symbols::describe(const LevelZeroFrame& frame) {
-  if (frame.library.empty()) return hexadecimal(frame.offset);
+  if (frame.library.empty()) return address_text(frame.offset);
   return library(frame.library).describe(frame.offset);
 }
 

@@ -22,7 +22,7 @@ namespace {
 constexpr std::chrono::seconds kPerAddress(2);  // then the next one is tried
 constexpr std::size_t kMostAddresses = 8;
 
-struct Answer {
+struct ConnectAnswer {
   std::uint32_t serial = 0;
   int error = 0;     // errno
   int resolver = 0;  // a code of getaddrinfo(3), if the name was not resolved
@@ -85,7 +85,7 @@ int connect_to(const Address& address, int requests, UniqueFd& connected) {
 }
 
 // False: there is none; `ended` if the other process is gone.
-bool receive_answer(int socket, Answer& answer, UniqueFd& fd, bool& ended) {
+bool receive_answer(int socket, ConnectAnswer& answer, UniqueFd& fd, bool& ended) {
   const ssize_t size = receive_with_fd(socket, &answer, sizeof answer, fd, MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   ended = size != sizeof answer;
@@ -108,7 +108,7 @@ std::string to_text(const PushEndpoint& endpoint) {
   return PushAddress{"", endpoint.host, "", endpoint.port, false}.authority();
 }
 
-std::string problem_of(const Answer& answer, const PushEndpoint& endpoint) {
+std::string problem_of(const ConnectAnswer& answer, const PushEndpoint& endpoint) {
   if (answer.resolver != 0) {
     return "the name " + endpoint.host + " cannot be resolved: " + ::gai_strerror(answer.resolver) +
            "; check the URL and this machine's DNS";
@@ -142,7 +142,7 @@ void prepare_to_resolve(const PushEndpoint& endpoint) {
 void serve_connections(int socket, const PushEndpoint& endpoint) {
   std::vector<Address> worked;  // the address of the last connection
   for (;;) {
-    Answer answer;
+    ConnectAnswer answer;
     if (!next_request(socket, answer.serial)) return;
     std::vector<Address> addresses;
     answer.resolver = resolve(endpoint, addresses);
@@ -175,7 +175,7 @@ Connector::Connected Connector::connect(const PushWait& wait) {
     if (how == PushWait::Ended::interrupted) return {};
     if (how == PushWait::Ended::late)
       return {{}, "no connection to " + to_text(endpoint_) + " in time; check the URL, DNS, the network and firewalls"};
-    Answer answer;
+    ConnectAnswer answer;
     Connected connected;
     bool gone = false;
     const bool received = receive_answer(socket_, answer, connected.socket, gone);

@@ -13,20 +13,20 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{4} << 20U;  // of an answer, by the specification
 constexpr std::size_t kMostHeaderBytes = std::size_t{64} << 10U;
 
-struct Answer {
+struct OtlpAnswer {
   std::string body;
   std::size_t header_bytes = 0;
 };
 
 std::size_t take_body(char* data, std::size_t, std::size_t size, void* of) {
-  auto& answer = *static_cast<Answer*>(of);
+  auto& answer = *static_cast<OtlpAnswer*>(of);
   if (size > kMostBytes - answer.body.size()) return 0;  // ends the attempt
   answer.body.append(data, size);
   return size;
 }
 
 std::size_t count_header(char*, std::size_t unit, std::size_t count, void* of) {
-  auto& answer = *static_cast<Answer*>(of);
+  auto& answer = *static_cast<OtlpAnswer*>(of);
   answer.header_bytes += unit * count;
   return answer.header_bytes <= kMostHeaderBytes ? unit * count : 0;
 }
@@ -93,7 +93,7 @@ PushItem Otlp::encode(const PageView& page, std::chrono::system_clock::time_poin
 PushOutcome Otlp::deliver(std::string_view bytes, const PushWait& wait) {
   std::string problem;
   const CurlLibrary& curl = session_.curl();
-  Answer answer;
+  OtlpAnswer answer;
   HeaderList headers(curl);  // outlives the attempt
   const std::unique_ptr<CurlSession::Attempt> attempt = session_.begin(wait, problem);
   if (!attempt) return PushOutcome::later(problem);

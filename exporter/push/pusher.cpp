@@ -24,11 +24,11 @@ void Pusher::start() {
 
 void Pusher::run(const std::stop_token& gone) {
   ::pthread_setname_np(::pthread_self(), "push");
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point next = Clock::now();
+  using SteadyClock = std::chrono::steady_clock;
+  SteadyClock::time_point next = SteadyClock::now();
   while (!gone.stop_requested()) {
     read_once(gone);
-    const Clock::time_point now = Clock::now();
+    const SteadyClock::time_point now = SteadyClock::now();
     // Missed readings are left out; the others stay on time.
     do next += interval_;
     while (next <= now);

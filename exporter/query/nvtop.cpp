@@ -42,7 +42,7 @@ std::string whole(double value, std::string_view unit) {
   return formatted("%.0f", std::round(value) + 0.0) + std::string(unit);
 }
 
-std::optional<std::string> shown(std::string_view field, const Row& row, std::string_view unit) {
+std::optional<std::string> shown_with_unit(std::string_view field, const Row& row, std::string_view unit) {
   const Value value = value_of(field, row);
   if (!value) return std::nullopt;
   return whole(std::get<double>(*value), unit);
@@ -83,17 +83,17 @@ void write_nvtop(std::span<const Row> rows, std::string& out) {
     out += row.index == rows.front().index ? "\n {" : ",\n {";
     Members to(out, 2);
     to.add("device_name", row.gpu.name.empty() ? row.gpu.address : row.gpu.name);
-    to.add("gpu_clock", shown("clocks.gt.mhz", row, "MHz"));
+    to.add("gpu_clock", shown_with_unit("clocks.gt.mhz", row, "MHz"));
     to.add("mem_clock", std::nullopt);
-    to.add("temp", shown("temperature.package.celsius", row, "C"));
-    to.add("fan_speed", shown("fan.speed.rpm", row, "RPM"));
-    to.add("power_draw", shown("power.draw.watts", row, "W"));
-    to.add("gpu_util", shown("busy.percent", row, "%"));
-    to.add("encode_decode", shown("engine.video.busy.percent", row, "%"));
-    to.add("mem_util", shown("memory.used.percent", row, "%"));
-    to.add("mem_total", shown("memory.total.bytes", row, ""));
-    to.add("mem_used", shown("memory.used.bytes", row, ""));
-    to.add("mem_free", shown("memory.free.bytes", row, ""));
+    to.add("temp", shown_with_unit("temperature.package.celsius", row, "C"));
+    to.add("fan_speed", shown_with_unit("fan.speed.rpm", row, "RPM"));
+    to.add("power_draw", shown_with_unit("power.draw.watts", row, "W"));
+    to.add("gpu_util", shown_with_unit("busy.percent", row, "%"));
+    to.add("encode_decode", shown_with_unit("engine.video.busy.percent", row, "%"));
+    to.add("mem_util", shown_with_unit("memory.used.percent", row, "%"));
+    to.add("mem_total", shown_with_unit("memory.total.bytes", row, ""));
+    to.add("mem_used", shown_with_unit("memory.used.bytes", row, ""));
+    to.add("mem_free", shown_with_unit("memory.free.bytes", row, ""));
     to.begin("processes");
     out += '[';
     if (row.model.processes) {

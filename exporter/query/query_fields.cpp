@@ -167,7 +167,7 @@ Value device_id(const query::Row& row) {
   return Scalar(formatted("0x%04x", unsigned{row.gpu.device_id}));
 }
 
-constexpr Field kFields[] = {
+constexpr Field kQueryFields[] = {
     {"index", "", "", "", [](const query::Row& row) { return Value(Scalar(static_cast<double>(row.index))); }},
     {"timestamp", "", "", "", [](const query::Row& row) { return Value(Scalar(time_text(row.time))); }},
     {"name", "", "", "", [](const query::Row& row) { return word(row.gpu.name); }},
@@ -260,7 +260,7 @@ int decimals(std::string_view unit) {
 
 std::string_view Field::without_unit() const { return unit.empty() ? name : name.substr(0, name.rfind('.')); }
 
-std::span<const Field> fields() { return kFields; }
+std::span<const Field> fields() { return kQueryFields; }
 
 const Field* find_field(std::string_view name) {
   using Is = bool (*)(const Field&, std::string_view);
@@ -269,7 +269,7 @@ const Field* find_field(std::string_view name) {
                           [](const Field& field, std::string_view wanted) { return field.alias == wanted; }};
   if (name.empty()) return nullptr;
   for (const Is is : kWays)
-    for (const Field& field : kFields)
+    for (const Field& field : kQueryFields)
       if (is(field, name)) return &field;
   return nullptr;
 }
@@ -277,7 +277,7 @@ const Field* find_field(std::string_view name) {
 const Field& required_field(std::string_view name) {
   if (const Field* const field = find_field(name)) return *field;
   std::vector<std::string> names;
-  for (const Field& field : kFields)
+  for (const Field& field : kQueryFields)
     for (const std::string_view one : {field.name, field.without_unit(), field.alias})
       if (!one.empty()) names.emplace_back(one);
   const std::string meant = nearest(name, names);

@@ -89,7 +89,7 @@ constexpr Group kGroups[] = {{"IDENTITY", 'i', ' '},    {"MEMORY", 'm', 'm'}, {"
                              {"PCI", 't', 't'},         {"ECC", 'e', 'e'},    {"EU_ARRAY", 'x', 'x'},
                              {"FAN", 'f', 'f'}};
 
-constexpr XpuField kFields[] = {
+constexpr XpuField kXpuSmiFields[] = {
     {"timestamp", "", "", "i", "timestamp", with_slashes},
     {"name", "gpu_name", "", "i", "name", plain},
     {"index", "gpu_index", "", "i", "index", plain},
@@ -181,7 +181,7 @@ bool has_name(const XpuField& field, std::string_view name) {
 
 [[noreturn]] void fail_for(std::string_view name) {
   std::vector<std::string> names;
-  for (const XpuField& field : kFields) {
+  for (const XpuField& field : kXpuSmiFields) {
     names.emplace_back(field.name);
     for (const std::string_view alias : split(field.aliases, ' ')) names.emplace_back(alias);
   }
@@ -200,7 +200,7 @@ std::vector<const XpuField*> xpu_fields(std::string_view names) {
   for (const std::string_view word : split(names, ',')) {
     const std::string letters = groups_of(word);
     bool found = false;
-    for (const XpuField& field : kFields) {
+    for (const XpuField& field : kXpuSmiFields) {
       if (!has_name(field, word) && field.groups.find_first_of(letters) == std::string_view::npos) continue;
       add(field);
       found = true;
@@ -213,7 +213,7 @@ std::vector<const XpuField*> xpu_fields(std::string_view names) {
 
 std::string xpu_field_list() {
   std::string out;
-  for (const XpuField& field : kFields) {
+  for (const XpuField& field : kXpuSmiFields) {
     out += field.name;
     if (!field.unit.empty()) out.append(" (").append(field.unit).append(")");
     out += '\n';

@@ -80,7 +80,7 @@ bool may_count_here() {
   return false;
 }
 
-LayerOutcome failed(const char* call) {
+LayerOutcome capabilities_failed(const char* call) {
   return LayerOutcome::missing(std::string(call) + ": " + std::generic_category().message(errno),
                                "check whether a seccomp profile of the service or container denies capset and prctl");
 }
@@ -173,15 +173,15 @@ LayerOutcome drop_capabilities(CapabilitySet keep) {
         const int bound = ::cap_get_bound(number);
         if (bound < 0) break;  // the kernel has no further capabilities
         if (bound == 1 && (keep & capability::set(number)) == 0 && ::cap_drop_bound(number) != 0) {
-          return failed("prctl(PR_CAPBSET_DROP)");
+          return capabilities_failed("prctl(PR_CAPBSET_DROP)");
         }
       }
     }
-    if (::cap_reset_ambient() != 0) return failed("prctl(PR_CAP_AMBIENT)");
-    if (!set_own({keep, keep, 0})) return failed("capset");
+    if (::cap_reset_ambient() != 0) return capabilities_failed("prctl(PR_CAP_AMBIENT)");
+    if (!set_own({keep, keep, 0})) return capabilities_failed("capset");
   } catch (const std::system_error& error) {
     errno = error.code().value();
-    return failed("capget");
+    return capabilities_failed("capget");
   }
   return kept(keep);
 }

@@ -86,7 +86,7 @@ bool allow_connecting(int ruleset, std::uint16_t port) {
   return ::syscall(SYS_landlock_add_rule, ruleset, kRuleOfPort, &rule, 0U) == 0;
 }
 
-LayerOutcome failed(const char* call) {
+LayerOutcome landlock_failed(const char* call) {
   return LayerOutcome::missing(std::string(call) + ": " + std::generic_category().message(errno),
                                "check whether a seccomp profile of the service or container denies landlock_*");
 }
@@ -100,7 +100,7 @@ LayerOutcome absent() {
     return LayerOutcome::missing("this kernel has no Landlock",
                                  "use a kernel from 5.13 on, built with CONFIG_SECURITY_LANDLOCK");
   }
-  return failed("landlock_create_ruleset");
+  return landlock_failed("landlock_create_ruleset");
 }
 
 }  // namespace
@@ -114,24 +114,24 @@ LayerOutcome confine_files(const FileAccess& access, std::vector<UniqueFd>& held
   const int version = landlock_version();
   if (version == 0) return absent();
   const UniqueFd ruleset = make_ruleset(version);
-  if (!ruleset) return failed("landlock_create_ruleset");
+  if (!ruleset) return landlock_failed("landlock_create_ruleset");
   for (const std::string& path : access.readable) {
-    if (!allow(ruleset.get(), path, kReadFile | kReadFolder, held)) return failed("landlock_add_rule");
+    if (!allow(ruleset.get(), path, kReadFile | kReadFolder, held)) return landlock_failed("landlock_add_rule");
   }
   for (const std::string& path : access.listable) {
-    if (!allow(ruleset.get(), path, kReadFolder, held)) return failed("landlock_add_rule");
+    if (!allow(ruleset.get(), path, kReadFolder, held)) return landlock_failed("landlock_add_rule");
   }
   for (const std::string& path : access.devices) {
     const std::uint64_t ioctl = version >= 5 ? kDeviceIoctl : 0;
-    if (!allow(ruleset.get(), path, kReadFile | kReadFolder | ioctl, held)) return failed("landlock_add_rule");
+    if (!allow(ruleset.get(), path, kReadFile | kReadFolder | ioctl, held)) return landlock_failed("landlock_add_rule");
   }
   for (const std::string& path : access.writable) {
-    if (!allow(ruleset.get(), path, kReadFolder | kWriteFiles, held)) return failed("landlock_add_rule");
+    if (!allow(ruleset.get(), path, kReadFolder | kWriteFiles, held)) return landlock_failed("landlock_add_rule");
   }
   for (const std::uint16_t port : access.connect_ports) {
-    if (version >= 4 && !allow_connecting(ruleset.get(), port)) return failed("landlock_add_rule");
+    if (version >= 4 && !allow_connecting(ruleset.get(), port)) return landlock_failed("landlock_add_rule");
   }
-  if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0U) != 0) return failed("landlock_restrict_self");
+  if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0U) != 0) return landlock_failed("landlock_restrict_self");
   std::string detail = "version " + std::to_string(version);
   if (version < 4) detail += ", without network rules";
   return LayerOutcome::holds(std::move(detail));

@@ -10,7 +10,7 @@
 namespace igpu::exporter {
 namespace {
 
-LayerOutcome failed(const char* call) {
+LayerOutcome privileges_failed(const char* call) {
   return LayerOutcome::missing(std::string(call) + ": " + std::generic_category().message(errno),
                                "check whether a seccomp profile of the service or container denies prctl");
 }
@@ -20,12 +20,12 @@ LayerOutcome failed(const char* call) {
 LayerOutcome forbid_core_dumps() {
   const rlimit none{0, 0};
   (void)::setrlimit(RLIMIT_CORE, &none);  // where it applies, the kernel stops here
-  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return failed("prctl(PR_SET_DUMPABLE)");
+  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return privileges_failed("prctl(PR_SET_DUMPABLE)");
   return LayerOutcome::holds();
 }
 
 LayerOutcome forbid_new_privileges() {
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failed("prctl(PR_SET_NO_NEW_PRIVS)");
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return privileges_failed("prctl(PR_SET_NO_NEW_PRIVS)");
   return LayerOutcome::holds();
 }
 

@@ -305,7 +305,7 @@ void add_conditional_calls(Rules& rules, std::span<const int> receivers) {
   rules.allow(SCMP_SYS(prctl), {is_int(0, 0x53564d41)});  // PR_SET_VMA
 }
 
-LayerOutcome failed(const char* what, int error) {
+LayerOutcome filter_failed(const char* what, int error) {
   const char* hint = error == EINVAL || error == ENOSYS
                          ? "use a kernel built with CONFIG_SECCOMP_FILTER, or a container that allows seccomp"
                          : "check whether a seccomp profile of the service or container denies seccomp";
@@ -320,7 +320,7 @@ LayerOutcome load(scmp_filter_ctx filter) {
   (void)::seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
   // no_new_privs is set already, and after the first filter nothing can set it.
   (void)::seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 0);
-  if (const int error = ::seccomp_load(filter); error != 0) return failed("seccomp", -error);
+  if (const int error = ::seccomp_load(filter); error != 0) return filter_failed("seccomp", -error);
   return LayerOutcome::holds();
 }
 
@@ -328,24 +328,24 @@ LayerOutcome load(scmp_filter_ctx filter) {
 
 LayerOutcome filter_calls_of_process(std::span<const int> receivers) {
   const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
-  if (!filter) return failed("seccomp_init", ENOMEM);
+  if (!filter) return filter_failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
   for (const int call : kPlainCalls) rules.allow(call);
   add_conditional_calls(rules, receivers);
   for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
   for (const int call : kUnsupported) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
-  if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());
+  if (rules.error() != 0) return filter_failed("seccomp_rule_add", rules.error());
 
   (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);  // binary search instead of a linear one
   if (const int error = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1); error != 0) {
-    return failed("seccomp (all threads at once)", -error);
+    return filter_failed("seccomp (all threads at once)", -error);
   }
   return load(filter.get());
 }
 
 LayerOutcome filter_calls_of_event_opener(int socket) {
   const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
-  if (!filter) return failed("seccomp_init", ENOMEM);
+  if (!filter) return filter_failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
   for (const int call : kCallsOfEventOpener) rules.allow(call);
   rules.allow(SCMP_SYS(recvfrom), {is_int(0, static_cast<scmp_datum_t>(socket))});
@@ -355,13 +355,13 @@ LayerOutcome filter_calls_of_event_opener(int socket) {
   rules.allow(SCMP_SYS(openat), {masked(2, kWriting, 0)});
   rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
   for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
-  if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());
+  if (rules.error() != 0) return filter_failed("seccomp_rule_add", rules.error());
   return load(filter.get());
 }
 
 LayerOutcome filter_calls_of_connector() {
   const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
-  if (!filter) return failed("seccomp_init", ENOMEM);
+  if (!filter) return filter_failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
   for (const int call : kCallsOfConnector) rules.allow(call);
   for (const int family : {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK})
@@ -376,13 +376,13 @@ LayerOutcome filter_calls_of_connector() {
   rules.allow(SCMP_SYS(mprotect), {masked(2, PROT_EXEC, 0)});
   for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
   for (const int call : kUnsupported) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
-  if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());
+  if (rules.error() != 0) return filter_failed("seccomp_rule_add", rules.error());
   return load(filter.get());
 }
 
 LayerOutcome filter_calls_of_flight_writer(int socket, int folder) {
   const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
-  if (!filter) return failed("seccomp_init", ENOMEM);
+  if (!filter) return filter_failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
   for (const int call : kCallsOfFlightWriter) rules.allow(call);
   const auto number = static_cast<scmp_datum_t>(folder);
@@ -402,13 +402,13 @@ LayerOutcome filter_calls_of_flight_writer(int socket, int folder) {
   rules.allow(SCMP_SYS(mprotect), {masked(2, PROT_EXEC, 0)});
   for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
   for (const int call : kUnsupported) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
-  if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());
+  if (rules.error() != 0) return filter_failed("seccomp_rule_add", rules.error());
   return load(filter.get());
 }
 
 LayerOutcome filter_calls_of_clients(std::span<const int> receivers, std::optional<int> own_receiver) {
   const Filter filter(::seccomp_init(SCMP_ACT_ALLOW));
-  if (!filter) return failed("seccomp_init", ENOMEM);
+  if (!filter) return filter_failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
   for (const int call : {SCMP_SYS(bpf), SCMP_SYS(seccomp)}) rules.answer(call, SCMP_ACT_ERRNO(EPERM));
   if (own_receiver) {
@@ -432,7 +432,7 @@ LayerOutcome filter_calls_of_clients(std::span<const int> receivers, std::option
   for (const unsigned long request : {kI915Query, kI915Getparam, kXeDeviceQuery, kI915Throttle}) {
     rules.answer(SCMP_SYS(ioctl), SCMP_ACT_ERRNO(EPERM), {is_int(1, request)});
   }
-  if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());
+  if (rules.error() != 0) return filter_failed("seccomp_rule_add", rules.error());
   return load(filter.get());
 }
 

@@ -12,7 +12,7 @@ constexpr Metric<Flag, 3> kBuildInfo{"intel_gpu_exporter_build_info",
                                      Kind::info,
                                      "The exporter's version, the revision of its sources and its compiler.",
                                      {"version", "revision", "compiler"}};
-constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kBuildInfo};
+constexpr std::array<const MetricDescriptor*, 1> kBuildInfoMetrics{&kBuildInfo};
 
 }  // namespace
 
@@ -27,7 +27,7 @@ std::string version_text() {
   return text;
 }
 
-std::span<const MetricDescriptor* const> build_info_metrics() { return kMetrics; }
+std::span<const MetricDescriptor* const> build_info_metrics() { return kBuildInfoMetrics; }
 
 void add_build_info(SampleList& out) {
   const BuildInfo build = build_info();

@@ -20,8 +20,8 @@ constexpr Metric<Seconds, 0> kStartTime{"process_start_time_seconds", Kind::gaug
                                         "Start time of the exporter, in seconds since the epoch."};
 constexpr Metric<Count, 0> kThreads{"process_threads", Kind::gauge, "Threads of the exporter."};
 
-constexpr std::array<const MetricDescriptor*, 8> kMetrics{&kCpu,        &kOpenFds,  &kMaxFds,    &kVirtual,
-                                                          &kVirtualMax, &kResident, &kStartTime, &kThreads};
+constexpr std::array<const MetricDescriptor*, 8> kProcessMetrics{&kCpu,        &kOpenFds,  &kMaxFds,    &kVirtual,
+                                                                 &kVirtualMax, &kResident, &kStartTime, &kThreads};
 
 template <class Q>
 void add(SampleList& out, const Metric<Q, 0>& metric, std::optional<double> value) {
@@ -30,7 +30,7 @@ void add(SampleList& out, const Metric<Q, 0>& metric, std::optional<double> valu
 
 }  // namespace
 
-std::span<const MetricDescriptor* const> process_metrics() { return kMetrics; }
+std::span<const MetricDescriptor* const> process_metrics() { return kProcessMetrics; }
 
 void ProcessMetrics::add_to(SampleList& out) const {
   const ProcessUsage now = usage_.read();

@@ -9,11 +9,11 @@ namespace {
 
 constexpr Metric<Count, 1> kRequests{
     "intel_gpu_exporter_http_requests_total", Kind::counter, "HTTP requests answered, by status code.", {"code"}};
-constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kRequests};
+constexpr std::array<const MetricDescriptor*, 1> kRequestMetrics{&kRequests};
 
 }  // namespace
 
-std::span<const MetricDescriptor* const> RequestMetrics::metrics() { return kMetrics; }
+std::span<const MetricDescriptor* const> RequestMetrics::metrics() { return kRequestMetrics; }
 
 void RequestMetrics::count(int status) {
   const auto code = static_cast<std::size_t>(status);

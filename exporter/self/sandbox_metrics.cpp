@@ -10,11 +10,11 @@ constexpr Metric<Flag, 1> kSandbox{"intel_gpu_exporter_sandbox",
                                    Kind::gauge,
                                    "Whether this layer of the exporter's sandbox is on (docs/sandbox.md).",
                                    {"layer"}};
-constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kSandbox};
+constexpr std::array<const MetricDescriptor*, 1> kSandboxMetrics{&kSandbox};
 
 }  // namespace
 
-std::span<const MetricDescriptor* const> SandboxMetrics::metrics() { return kMetrics; }
+std::span<const MetricDescriptor* const> SandboxMetrics::metrics() { return kSandboxMetrics; }
 
 void SandboxMetrics::add_to(SampleList& out) const {
   for (const Layer layer : kLayers) {

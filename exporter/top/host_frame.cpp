@@ -16,7 +16,7 @@ std::string clean(std::string_view text) {
   return clean_text(text, kMaxTextBytes);
 }
 
-HostFrame frame_of(HostModel&& model) {
+HostFrame frame_of_model(HostModel&& model) {
   HostFrame host;
   static_cast<HostModel&>(host) = std::move(model);
   host.state = HostState::ok;
@@ -34,7 +34,7 @@ void each_cpu_time(const HostModel& host, const Use& use) {
 
 }  // namespace
 
-HostFrame frame_of(const PageView& page) { return frame_of(model_of(page, clean)); }
+HostFrame frame_of(const PageView& page) { return frame_of_model(model_of(page, clean)); }
 
 HostFrame frame_of(std::string_view exposition) {
   ModelReader reader(clean);
@@ -47,7 +47,7 @@ HostFrame frame_of(std::string_view exposition) {
     throw std::runtime_error(parsed.samples > 0 ? "its metrics are not those of an intel-gpu-exporter"
                                                 : "its page holds no metrics");
   }
-  return frame_of(reader.finish());
+  return frame_of_model(reader.finish());
 }
 
 void add_rates(HostFrame& now, const HostFrame& before) {

@@ -20,7 +20,7 @@ std::string time_text(std::uint64_t ns) {
   return formatted("%.3f s", value / 1e9);
 }
 
-std::string microseconds(std::uint64_t ns) { return formatted("%.3f", static_cast<double>(ns) / 1e3); }
+std::string microseconds_text(std::uint64_t ns) { return formatted("%.3f", static_cast<double>(ns) / 1e3); }
 
 // For a cell of CSV. The characters that need quotes are replaced: these are names of rings and processes.
 std::string cell(std::string_view text) {
@@ -77,10 +77,10 @@ struct Group {
   }
 };
 
-constexpr std::size_t kNameWidth = 34, kWidth = 12;
+constexpr std::size_t kReportNameWidth = 34, kWidth = 12;
 
 std::string table(std::map<std::string, Group>& groups, std::string_view title) {
-  std::size_t name_width = kNameWidth;
+  std::size_t name_width = kReportNameWidth;
   for (const auto& [name, group] : groups)
     name_width = std::max(name_width, static_cast<std::size_t>(cell_width(name)) + 2);
   std::string text = padded(title, name_width);
@@ -203,10 +203,10 @@ std::string jobs_csv(const TraceFile& file, std::int64_t clock_offset_ns) {
                                     time(job.start_ns),
                                     time(job.end_ns),
                                     end,
-                                    job.start_ns == 0 ? std::string() : microseconds(job.queue_ns()),
-                                    job.ended() ? microseconds(job.run_ns()) : std::string(),
-                                    job.ended() ? microseconds(job.total_ns()) : std::string(),
-                                    microseconds(job.dependency_ns),
+                                    job.start_ns == 0 ? std::string() : microseconds_text(job.queue_ns()),
+                                    job.ended() ? microseconds_text(job.run_ns()) : std::string(),
+                                    job.ended() ? microseconds_text(job.total_ns()) : std::string(),
+                                    microseconds_text(job.dependency_ns),
                                     std::string(to_string(job.hold)),
                                     key_text(job.held_by),
                                     std::string(to_string(job.outcome)),

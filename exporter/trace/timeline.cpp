@@ -11,8 +11,8 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr std::size_t kNameWidth = 24;
-constexpr std::size_t kBesideCells = kNameWidth + 2;  // the name, and a bar at each end
+constexpr std::size_t kTimelineNameWidth = 24;
+constexpr std::size_t kBesideCells = kTimelineNameWidth + 2;  // the name, and a bar at each end
 
 // One lane of text: for each column, how much of it each kind of work covers.
 class Lane {
@@ -49,7 +49,7 @@ class Lane {
 };
 
 std::string line(const std::string& name, const std::string& cells) {
-  return padded(cut_to_cells(name, kNameWidth - 1), kNameWidth) + "|" + cells + "|\n";
+  return padded(cut_to_cells(name, kTimelineNameWidth - 1), kTimelineNameWidth) + "|" + cells + "|\n";
 }
 
 }  // namespace

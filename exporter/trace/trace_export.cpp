@@ -15,7 +15,7 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
-std::string microseconds(std::uint64_t ns, std::int64_t offset_ns) {
+std::string trace_time(std::uint64_t ns, std::int64_t offset_ns) {
   const std::int64_t time = static_cast<std::int64_t>(ns) + offset_ns;
   std::string fraction = std::to_string(time < 0 ? -time % 1000 : time % 1000);
   fraction.insert(0, 3 - fraction.size(), '0');
@@ -32,8 +32,8 @@ std::string chrome_trace(const TraceFile& file, std::int64_t clock_offset_ns) {
     if (!first) text += ',';
     first = false;
     text += "\n{\"name\":" + quoted(name) + ",\"cat\":" + quoted(category) +
-            ",\"ph\":\"X\",\"ts\":" + microseconds(begin, clock_offset_ns) +
-            ",\"dur\":" + microseconds(end > begin ? end - begin : 0, 0) + ",\"pid\":" + quoted(process) +
+            ",\"ph\":\"X\",\"ts\":" + trace_time(begin, clock_offset_ns) +
+            ",\"dur\":" + trace_time(end > begin ? end - begin : 0, 0) + ",\"pid\":" + quoted(process) +
             ",\"tid\":" + quoted(thread) + ",\"args\":{" + arguments + "}}";
   };
   for (const Job& job : file.jobs) {

@@ -6,14 +6,12 @@
 #include <algorithm>
 
 #include "web_config/crypt.h"
+#include "web_config/eks_blowfish.h"
 
 namespace igpu::exporter {
 namespace {
 
 constexpr std::size_t kSize = 60;
-constexpr std::size_t kSaltBegin = 7;   // after "$2b$10$"
-constexpr std::size_t kHashBegin = 29;  // after 22 characters of salt
-constexpr std::size_t kCountedPassword = 72;
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 

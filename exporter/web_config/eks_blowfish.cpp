@@ -17,9 +17,7 @@ constexpr std::size_t kSubkeys = kRounds + 2;
 constexpr std::size_t kBoxWords = 4 * 256;
 constexpr std::size_t kWords = kSubkeys + kBoxWords;
 constexpr std::size_t kSaltBytes = 16;
-constexpr std::size_t kSaltBegin = 7, kHashBegin = 29;  // characters of "$2b$10$" and of the salt
-constexpr std::size_t kHashBytes = 23;                  // of the 24 that are computed
-constexpr std::size_t kCountedPassword = 72;
+constexpr std::size_t kHashBytes = 23;  // of the 24 that are computed
 
 // ---- The first 1042 words of the fraction of pi, with which Blowfish begins ----
 

@@ -27,7 +27,7 @@ struct FreeWith {
 using Bio = std::unique_ptr<BIO, FreeWith<BIO_free_all>>;
 using Certificate = std::unique_ptr<X509, FreeWith<X509_free>>;
 using PrivateKey = std::unique_ptr<EVP_PKEY, FreeWith<EVP_PKEY_free>>;
-using Names = std::unique_ptr<GENERAL_NAMES, FreeWith<GENERAL_NAMES_free>>;
+using GeneralNames = std::unique_ptr<GENERAL_NAMES, FreeWith<GENERAL_NAMES_free>>;
 
 // Which clients a context accepts. Owned by the SSL_CTX, which connections keep alive after a reload has replaced it.
 struct ClientPolicy {
@@ -167,7 +167,7 @@ void use_versions_and_ciphers(SSL_CTX* context, const TlsSettings& settings, con
   if (settings.prefer_server_ciphers) SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
 }
 
-std::string_view view(const ASN1_STRING* text) {
+std::string_view text_view(const ASN1_STRING* text) {
   return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
           static_cast<std::size_t>(ASN1_STRING_length(text))};
 }
@@ -183,23 +183,24 @@ std::string address_text(std::string_view bytes) {
 }
 
 bool has_allowed_san(X509* certificate, const std::vector<std::string>& allowed) {
-  const Names names(static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  const GeneralNames names(
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   if (!names) return false;
   for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
     std::string value;
     switch (name->type) {
       case GEN_DNS:
-        value = view(name->d.dNSName);
+        value = text_view(name->d.dNSName);
         break;
       case GEN_EMAIL:
-        value = view(name->d.rfc822Name);
+        value = text_view(name->d.rfc822Name);
         break;
       case GEN_URI:
-        value = view(name->d.uniformResourceIdentifier);
+        value = text_view(name->d.uniformResourceIdentifier);
         break;
       case GEN_IPADD:
-        value = address_text(view(name->d.iPAddress));
+        value = address_text(text_view(name->d.iPAddress));
         break;
       default:
         continue;

@@ -14,13 +14,13 @@
 namespace igpu::exporter {
 namespace {
 
-using Names = std::vector<std::string>;
+using NameList = std::vector<std::string>;
 
-bool contains(const Names& names, std::string_view name) {
+bool contains(const NameList& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool all_of(const Names& names, const Names& in) {
+bool contains_all(const NameList& in, const NameList& names) {
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) { return contains(in, name); });
 }
 
@@ -68,8 +68,8 @@ bool weaker_client_ca(const WebConfig& before, const WebConfig& after) {
 
 bool weaker_sans(const WebConfig& before, const WebConfig& after) {
   if (!before.tls || !after.tls || before.tls->allowed_sans.empty()) return false;
-  const Names& was = before.tls->allowed_sans;
-  const Names& is = after.tls->allowed_sans;
+  const NameList& was = before.tls->allowed_sans;
+  const NameList& is = after.tls->allowed_sans;
   if (is.empty()) return true;
   return std::any_of(is.begin(), is.end(), [&](const std::string& name) {
     if (contains(was, name)) return false;
@@ -92,12 +92,12 @@ bool weaker_max_version(const TlsSettings& before, const TlsSettings& after) {
 }
 
 bool weaker_suites(const TlsSettings& before, const TlsSettings& after) {
-  if (!all_of(offered_tls13_ciphers(after), offered_tls13_ciphers(before))) return true;
+  if (!contains_all(offered_tls13_ciphers(before), offered_tls13_ciphers(after))) return true;
   if (after.min_version == TlsVersion::tls13) return false;
   if (only_tls13_by_suites(before)) return true;
   // Suites that come with a lower min_version are reported for that key.
   return before.min_version < TlsVersion::tls13 && after.min_version >= before.min_version &&
-         !all_of(offered_ciphers(after), offered_ciphers(before));
+         !contains_all(offered_ciphers(before), offered_ciphers(after));
 }
 
 bool weaker_preference(const TlsSettings& before, const TlsSettings& after) {
@@ -105,7 +105,7 @@ bool weaker_preference(const TlsSettings& before, const TlsSettings& after) {
 }
 
 bool weaker_groups(const TlsSettings& before, const TlsSettings& after) {
-  return !all_of(offered_groups(after), offered_groups(before));
+  return !contains_all(offered_groups(before), offered_groups(after));
 }
 
 std::optional<std::string_view> header(const WebConfig& config, std::string_view name) {

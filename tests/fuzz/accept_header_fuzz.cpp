@@ -9,10 +9,11 @@
 #include "format/negotiation.h"
 #include "format/openmetrics.h"
 #include "format/prometheus_text.h"
+#include "fuzz/fuzz_target.h"
 
 using namespace igpu::exporter;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(accept_header) {
   const std::string_view header(reinterpret_cast<const char*>(data), size);
   const FormatChoice choice = choose_format(header);
   const bool open =

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "source/aer_counts.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(aer_counts) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto counts = igpu::parse_aer_counts(text);
   FUZZ_CHECK(counts.size() <= 64);

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "web_config/password_check.h"
 
 using namespace igpu::exporter;
@@ -28,7 +28,7 @@ std::string encoded(std::string_view text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(authorization) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   Credentials taken;
   if (parse_basic_authorization(bytes, taken)) {

@@ -10,7 +10,7 @@
 
 #include "capture_file/archive.h"
 #include "capture_file/script.h"
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "igpu/capture.h"
 #include "monitor/machine_parts.h"
 #include "support/recording_log.h"
@@ -51,7 +51,7 @@ bool is_line(std::string_view text) { return !text.empty() && text.find('\n') ==
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(capture) {
   try {
     const igpu::CaptureFiles files = files_of({reinterpret_cast<const char*>(data), size});
     const auto parts = igpu::capture_parts(files);

@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "source/cgroup_names.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(cgroup) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::string_view path = igpu::most_specific_cgroup(text);
   FUZZ_CHECK(path.empty() || path.front() == '/');

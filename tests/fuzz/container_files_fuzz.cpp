@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "source/container_names.h"
 #include "source/json_strings.h"
 
@@ -15,7 +15,7 @@ bool is_plain(std::string_view name) {
 }
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(container_files) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   FUZZ_CHECK(is_plain(igpu::plain_container_name(text)));
   if (const auto folder = igpu::parse_pod_folder(text))

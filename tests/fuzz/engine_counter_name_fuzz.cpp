@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "source/process_engine_times.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(engine_counter_name) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto name = igpu::parse_engine_counter_name(text);
   if (!name) return 0;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "client/exposition.h"
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "text/unicode.h"
 #include "top/host_frame.h"
 
@@ -21,7 +21,7 @@ void check_text(const std::string& text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(exposition) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   igpu::ModelReader reader([](std::string_view label) { return clean_text(label, 256); });
   std::size_t samples = 0;

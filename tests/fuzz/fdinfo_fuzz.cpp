@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "source/drm_openers.h"
 #include "source/fdinfo_text.h"
 
@@ -129,7 +129,7 @@ Number state_of(const SlowRegion& region, const char* state) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(fdinfo) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const SlowBlock expected = slow_parse(text);
   igpu::FdinfoBlock block;

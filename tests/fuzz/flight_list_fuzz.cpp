@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include "flights/flight_list.h"
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 
 using namespace igpu::exporter;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(flight_list) {
   const auto flights = parse_flight_list({reinterpret_cast<const char*>(data), size});
   if (!flights) return 0;
   const std::string table = flight_table(*flights);

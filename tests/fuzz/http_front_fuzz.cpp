@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "http/framing.h"
 #include "http/query.h"
 #include "support/http_client.h"
@@ -74,7 +74,7 @@ void check_answers(std::string_view bytes) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(http_front) {
   static Server server;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
 

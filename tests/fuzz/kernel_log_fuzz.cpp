@@ -6,12 +6,12 @@
 #include <string_view>
 
 #include "device/pci_address.h"
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "monitor/bug_text.h"
 #include "source/fault_text.h"
 #include "source/kernel_log_record.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(kernel_log) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto dump = igpu::parse_core_dump_start(text.substr(0, igpu::kCoreDumpStartSize));
   FUZZ_CHECK(!dump || !dump->queue || text.find("guc_id=" + std::to_string(*dump->queue)) != std::string_view::npos ||

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "level_zero/event_rows.h"
 #include "level_zero/report.h"
 
@@ -23,7 +23,7 @@ constexpr std::string_view kHeader =
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(level_zero_csv) {
   const std::string_view lines(reinterpret_cast<const char*>(data), size);
   if (!lines.starts_with("CallNumber,")) FUZZ_CHECK(!read_csv(lines));
   ReportInput input;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "level_zero/call_lines.h"
 #include "level_zero/event_rows.h"
 #include "tracker/log_layout.h"
@@ -17,7 +17,7 @@
 using namespace igpu::exporter;
 using namespace igpu::level_zero;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(level_zero_log) {
   if (size == 0) return 0;
   const bool whole = data[0] == 2;
   std::vector<std::byte> log(whole ? 0 : sizeof(LogHeader));

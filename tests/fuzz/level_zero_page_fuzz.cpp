@@ -9,12 +9,12 @@
 #include <variant>
 
 #include "base/scan.h"
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "igpu/level_zero.h"
 #include "source/level_zero_pages.h"
 #include "support/level_zero_page.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(level_zero_page) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   igpu::test::LevelZeroPageBytes page;
   while (!rest.empty()) {

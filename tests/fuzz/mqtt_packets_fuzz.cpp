@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "push/mqtt_packets.h"
 
 using namespace igpu::exporter::mqtt;
@@ -44,7 +44,7 @@ std::vector<std::string> found(std::string_view bytes, std::size_t piece) {
 }  // namespace
 
 // The first byte is the size of the pieces.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(mqtt_packets) {
   if (size < 2) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   FUZZ_CHECK(found(bytes, data[0] + std::size_t{1}) == found(bytes, bytes.size()));

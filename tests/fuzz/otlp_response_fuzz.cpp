@@ -6,12 +6,12 @@
 #include <limits>
 #include <string_view>
 
-#include "fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "push/otlp_response.h"
 
 using namespace igpu::exporter;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(otlp_response) {
   const std::string_view body(reinterpret_cast<const char*>(data), size);
   for (const OtlpResponse& response : {parse_export_response(body), parse_status(body)}) {
     FUZZ_CHECK(response.rejected <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));

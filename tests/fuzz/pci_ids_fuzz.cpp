@@ -3,10 +3,10 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "machine/pci_ids.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(pci_ids) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const std::uint16_t device : std::initializer_list<std::uint16_t>{0x56a0, 0x9a49, 0x0000, 0xffff}) {
     igpu::PciDeviceSearch search(0x8086, device);

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/scan.h"
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "source/pmu_format.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(pmu_text) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   for (const int cpu : igpu::parse_cpu_list(rest)) FUZZ_CHECK(cpu >= 0);
 

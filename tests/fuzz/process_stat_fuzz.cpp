@@ -4,11 +4,11 @@
 #include <string>
 #include <string_view>
 
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "source/process.h"
 #include "source/process_tree.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(process_stat) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   (void)igpu::parse_status_uid(text);
   (void)igpu::parse_process_io(text);

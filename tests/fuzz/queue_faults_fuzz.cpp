@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "device/pci_address.h"
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "source/queue_fault_events.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(queue_faults) {
   std::array<std::uint64_t, FAULT_SLOTS> slots{};
   std::memcpy(slots.data(), data, std::min(size, sizeof slots));
   igpu::QueueFaultEvents events;

@@ -13,6 +13,7 @@
 #include "format/json_lines.h"
 #include "format/openmetrics.h"
 #include "format/prometheus_text.h"
+#include "fuzz/fuzz_target.h"
 #include "support/exposition_parser.h"
 #include "support/sample_page.h"
 #include "support/utf8.h"
@@ -90,7 +91,7 @@ void check_page(const Exposition& page, const SampleList& list) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(serializers) {
   const MetricDescriptor* const kMetrics[] = {&kPageBusy, &kPageRatio, &kPageMemory, &kPageInfo};
   Input input(data, size);
   SampleList list;

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "base/scan.h"
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(sysfs_number) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::string copy(igpu::trim(text));
   if (const auto value = igpu::scan_u64(text)) {

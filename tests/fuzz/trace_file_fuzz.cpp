@@ -4,14 +4,14 @@
 #include <string>
 #include <string_view>
 
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "support/perfetto_copy.h"
 #include "trace/job_report.h"
 #include "trace/trace_file.h"
 
 using namespace igpu::exporter;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(trace_file) {
   const auto file = read_trace({reinterpret_cast<const char*>(data), size});
   if (!file) return 0;
   FUZZ_CHECK(!file->cut_off_at || *file->cut_off_at < size);

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "machine/tracepoints.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(trace_format) {
   const auto format = igpu::parse_trace_format({reinterpret_cast<const char*>(data), size});
   if (!format) return 0;
   FUZZ_CHECK(!format->name.empty());

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/job_pairing.h"
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "machine/tracepoints.h"
 #include "source/job_events.h"
 #include "support/trace_records.h"
@@ -25,7 +25,7 @@ const igpu::JobEventReader& reader() {
 }  // namespace
 
 // The first bytes say where the ring is read; the rest is the ring.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(trace_ring) {
   if (size < 4) return 0;
   std::uint16_t tail = 0, length = 0;
   std::memcpy(&tail, data, 2);

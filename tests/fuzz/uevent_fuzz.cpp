@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "source/uevent.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(uevent) {
   const std::string_view message(reinterpret_cast<const char*>(data), size);
   const auto event = igpu::parse_uevent(message);
   if (!event) return 0;

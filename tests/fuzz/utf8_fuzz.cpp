@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "base/utf8.h"
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "support/utf8.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(utf8) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   std::string out;
   igpu::append_valid_utf8(out, text);

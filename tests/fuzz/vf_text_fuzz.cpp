@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "device/pci_address.h"
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "source/sriov_files.h"
 #include "source/vfio_holders.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(vf_text) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const igpu::VfAdverseEvents& events : igpu::parse_adverse_events(text)) {
     FUZZ_CHECK(events.vf >= 1 && events.vf <= igpu::kMostVfs);

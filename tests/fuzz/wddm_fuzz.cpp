@@ -5,7 +5,7 @@
 
 #include "device/adapters.h"
 #include "device/pci_address.h"
-#include "fuzz/fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "source/process_engine_times.h"
 #include "source/sysman_gpu.h"
 #include "source/wddm_clients.h"
@@ -23,7 +23,7 @@ void check_range(const igpu::Reading<T>& reading, double most) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(wddm) {
   if (size > 65536) return 0;
   static igpu::test::TestMachine machine;
   igpu::test::FakeGpuAdapters adapters({reinterpret_cast<const char*>(data), size});

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "web_config/bcrypt.h"
 #include "web_config/config.h"
 
@@ -44,7 +44,7 @@ void check_config(const WebConfig& config) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(web_config) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
     check_config(parse_web_config(text, "web.yml"));

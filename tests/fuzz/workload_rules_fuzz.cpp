@@ -9,12 +9,12 @@
 #include <string_view>
 
 #include "collector/shared/workload_rule_match.h"
-#include "fuzz_check.h"
+#include "fuzz/fuzz_target.h"
 #include "workloads/rules_file.h"
 
 using namespace igpu;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(workload_rules) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::string ancestors[] = {"sh", "packager-news"};
   const RuleSubject subject{"ffmpeg", "/usr/bin/ffmpeg", "/system.slice/x.service", "video", ancestors};

@@ -147,9 +147,9 @@ void check_target(std::string_view link, std::string_view target) {
   }
 }
 
-class Parser {
+class ArchiveParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit ArchiveParser(std::string_view text) : text_(text) {}
 
   MachineArchive parse() {
     try {
@@ -311,7 +311,7 @@ void refuse_link_above(const fs::path& folder, const std::string& path) {
 
 }  // namespace
 
-MachineArchive parse_archive(std::string_view text) { return Parser(text).parse(); }
+MachineArchive parse_archive(std::string_view text) { return ArchiveParser(text).parse(); }
 
 std::string format_archive(MachineArchive archive) {
   struct Directory {

@@ -92,6 +92,7 @@ using TransfersPerSecond = Quantity<unit::TransfersPerSecond>;
 using Count = Quantity<unit::Count>;
 using Flag = Quantity<unit::Flag>;  // 0 or 1
 
+constexpr Count count_of(std::uint64_t number) { return Count{static_cast<double>(number)}; }
 constexpr Flag flag(bool on) { return Flag{on ? 1.0 : 0.0}; }
 constexpr Seconds to_seconds(Nanoseconds t) { return Seconds{static_cast<double>(t.count()) / 1e9}; }
 

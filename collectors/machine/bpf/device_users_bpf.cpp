@@ -73,7 +73,7 @@ class LostCounter {
 
 // errno says why there is none. The kernel may have the iterator and yet refuse the programs that report changes:
 // without CONFIG_FUNCTION_TRACER, for example.
-Object load(Settings settings, bool with_reporters) {
+Object load_finder(Settings settings, bool with_reporters) {
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.object_name = "igpu_users";
@@ -224,7 +224,7 @@ std::uint32_t own_number(const std::string& procfs_root) {
 }
 
 std::unique_ptr<BpfDeviceUsers> make(Settings settings, bool with_reporters) {
-  Object object = load(settings, with_reporters);
+  Object object = load_finder(settings, with_reporters);
   if (!object) return nullptr;
   Link lister(::bpf_program__attach_iter(program(object, kLister), nullptr));
   if (!lister) return nullptr;

@@ -31,18 +31,18 @@ using bpf::Object;
 using bpf::program;
 
 // A program and what its tracepoint is called: until Linux 6.15 or 6.16, and since then.
-struct Attachment {
+struct JobAttachment {
   const char* program;
   std::array<const char*, 2> tracepoints;
 };
-constexpr Attachment kScheduler[] = {{"scheduler_done", {"drm_sched_process_job", "drm_sched_job_done"}},
-                                     {"scheduler_handed_over", {"drm_run_job", "drm_sched_job_run"}},
-                                     {"scheduler_submitted", {"drm_sched_job", "drm_sched_job_queue"}}};
-constexpr Attachment kI915[] = {{"fence_signalled", {"dma_fence_signaled", nullptr}},
-                                {"request_submitted", {"i915_request_queue", nullptr}}};
+constexpr JobAttachment kScheduler[] = {{"scheduler_done", {"drm_sched_process_job", "drm_sched_job_done"}},
+                                        {"scheduler_handed_over", {"drm_run_job", "drm_sched_job_run"}},
+                                        {"scheduler_submitted", {"drm_sched_job", "drm_sched_job_queue"}}};
+constexpr JobAttachment kI915[] = {{"fence_signalled", {"dma_fence_signaled", nullptr}},
+                                   {"request_submitted", {"i915_request_queue", nullptr}}};
 
-std::span<const Attachment> attachments(JobDriver driver) {
-  return driver == JobDriver::i915 ? std::span<const Attachment>(kI915) : std::span<const Attachment>(kScheduler);
+std::span<const JobAttachment> attachments(JobDriver driver) {
+  return driver == JobDriver::i915 ? std::span<const JobAttachment>(kI915) : std::span<const JobAttachment>(kScheduler);
 }
 
 constexpr const char* kTypes = "/sys/kernel/btf";
@@ -122,7 +122,7 @@ int set_variable(bpf_program* of, std::uint32_t type) {
 }
 
 // errno says why there is none.
-Object load(JobDriver driver, const Layout& found) {
+Object load_job_programs(JobDriver driver, const Layout& found) {
   job_layout layout = found.offsets;
   layout.preempt_count_known = found.preempt_variable != 0;
   bpf_object_open_opts options{};
@@ -133,10 +133,10 @@ Object load(JobDriver driver, const Layout& found) {
   bpf_map* const constants = ::bpf_object__find_map_by_name(object.get(), ".rodata");
   int error = constants ? ::bpf_map__set_initial_value(constants, &layout, sizeof layout) : -EINVAL;
   const JobDriver other = driver == JobDriver::i915 ? JobDriver::drm_sched : JobDriver::i915;
-  for (const Attachment& unused : attachments(other))
+  for (const JobAttachment& unused : attachments(other))
     ::bpf_program__set_autoload(program(object, unused.program), false);
   if (found.preempt_variable != 0) {
-    for (const Attachment& used : attachments(driver))
+    for (const JobAttachment& used : attachments(driver))
       if (error == 0) error = set_variable(program(object, used.program), found.preempt_variable);
   }
   if (error == 0) error = ::bpf_object__load(object.get());
@@ -145,7 +145,7 @@ Object load(JobDriver driver, const Layout& found) {
   return nullptr;
 }
 
-Link attach(const Object& object, const Attachment& attachment) {
+Link attach(const Object& object, const JobAttachment& attachment) {
   for (const char* name : attachment.tracepoints) {
     if (name == nullptr) continue;
     Link link(::bpf_program__attach_raw_tracepoint(program(object, attachment.program), name));
@@ -166,7 +166,7 @@ class BpfJobCounters final : public JobCounters {
   // The end first and the submission last: a job that is counted as submitted is seen to its end. errno: why not.
   bool attach_all(JobDriver driver) {
     if (slots_.get() == nullptr || process_slots_.get() == nullptr) return false;
-    for (const Attachment& attachment : attachments(driver)) {
+    for (const JobAttachment& attachment : attachments(driver)) {
       links_.push_back(attach(object_, attachment));
       if (!links_.back()) return false;
       const int descriptor = ::bpf_program__fd(program(object_, attachment.program));
@@ -216,11 +216,11 @@ Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver, bool a
   bpf::silence_libbpf();
   auto layout = read_layout(driver, all_classes);
   if (!layout) return bpf::why_not();
-  Object object = load(driver, *layout);
+  Object object = load_job_programs(driver, *layout);
   if (!object && layout->preempt_variable != 0) {
     // Without CONFIG_KALLSYMS_ALL the kernel does not find its own variables.
     layout->preempt_variable = 0;
-    object = load(driver, *layout);
+    object = load_job_programs(driver, *layout);
   }
   if (!object) return bpf::why_not();
   auto counters = std::make_unique<BpfJobCounters>(std::move(object), all_classes);

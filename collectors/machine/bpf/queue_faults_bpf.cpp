@@ -18,23 +18,23 @@ namespace {
 using bpf::Link;
 using bpf::Object;
 
-struct Attachment {
+struct FaultAttachment {
   const char* program;
   const char* tracepoint;
   bool is_optional = false;
 };
 // A queue that is created between the first and the last one has an owner.
-constexpr Attachment kAttachments[] = {{"queue_created", "xe_exec_queue_create"},
-                                       {"queue_created", "xe_exec_queue_create_multi_queue", true},  // Linux 7.0
-                                       {"queue_destroyed", "xe_exec_queue_destroy", true},
-                                       // Without it, a hang could not be told from the end of a program.
-                                       {"queue_killed", "xe_exec_queue_kill"},
-                                       {"queue_memory_error", "xe_exec_queue_memory_cat_error", true},
-                                       {"queue_reset", "xe_exec_queue_reset"},
-                                       {"job_timed_out", "xe_sched_job_timedout"}};
+constexpr FaultAttachment kAttachments[] = {{"queue_created", "xe_exec_queue_create"},
+                                            {"queue_created", "xe_exec_queue_create_multi_queue", true},  // Linux 7.0
+                                            {"queue_destroyed", "xe_exec_queue_destroy", true},
+                                            // Without it, a hang could not be told from the end of a program.
+                                            {"queue_killed", "xe_exec_queue_kill"},
+                                            {"queue_memory_error", "xe_exec_queue_memory_cat_error", true},
+                                            {"queue_reset", "xe_exec_queue_reset"},
+                                            {"job_timed_out", "xe_sched_job_timedout"}};
 
 // errno says why there is none.
-Object load(fault_layout layout) {
+Object load_fault_programs(fault_layout layout) {
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.object_name = "igpu_faults";
@@ -56,7 +56,7 @@ class BpfQueueFaults final : public QueueFaults {
   // errno: why not.
   bool attach_all() {
     if (slots_.get() == nullptr) return false;
-    for (const Attachment& attachment : kAttachments) {
+    for (const FaultAttachment& attachment : kAttachments) {
       Link link(::bpf_program__attach_raw_tracepoint(bpf::program(object_, attachment.program), attachment.tracepoint));
       if (!link && !(attachment.is_optional && errno == ENOENT)) {
         if (errno == ENOENT) errno = ENODATA;  // xe is there: another attempt would find as little
@@ -83,7 +83,7 @@ Reading<std::unique_ptr<QueueFaults>> open_queue_faults() {
   bpf::silence_libbpf();
   const auto layout = read_fault_layout("/sys/kernel/btf", "/sys/module");
   if (!layout) return layout.propagate<std::unique_ptr<QueueFaults>>();
-  Object object = load(*layout);
+  Object object = load_fault_programs(*layout);
   if (!object) return bpf::why_not();
   auto faults = std::make_unique<BpfQueueFaults>(std::move(object));
   if (!faults->attach_all()) return bpf::why_not();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a fuzz target over the files it is given (folders: every file in them), without libFuzzer and with any compiler:
-// each file as it is, cut off at many places, and changed here and there, always in the same way.
+// fuzz_targets TARGET FILE...: runs a target over files (folders: every file in them). With IGPU_FUZZ, libFuzzer
+// searches from them. Without, and with any compiler, each is run as it is, cut off at many places, and changed here
+// and there, always in the same way.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,14 +16,49 @@
 #include <string_view>
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+#include "fuzz/fuzz_target.h"
+
+namespace {
+
+const igpu::test::FuzzTarget* last_target = nullptr;
+const igpu::test::FuzzTarget* chosen = nullptr;
+
+// Takes the target's name from the arguments.
+void choose(int& argc, char** argv) {
+  const std::string_view name = argc > 1 ? argv[1] : "";
+  chosen = last_target;
+  while (chosen != nullptr && chosen->name != name) chosen = chosen->next;
+  if (chosen == nullptr) {
+    std::fprintf(stderr, "usage: fuzz_targets TARGET FILE...; there is no target \"%s\"\n", argc > 1 ? argv[1] : "");
+    std::exit(2);
+  }
+  std::copy(argv + 2, argv + argc, argv + 1);
+  argv[--argc] = nullptr;
+}
+
+}  // namespace
+
+igpu::test::FuzzTarget::FuzzTarget(const char* name_of_it, Run runs) : name(name_of_it), run(runs), next(last_target) {
+  last_target = this;
+}
+
+#ifdef IGPU_FUZZ
+
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+  choose(*argc, *argv);
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) { return chosen->run(data, size); }
+
+#else
 
 namespace {
 
 void run(std::string_view bytes) {
   // A vector of exactly this size: AddressSanitizer sees a read behind its end, which a string's zero would hide.
   const std::vector<std::uint8_t> input(bytes.begin(), bytes.end());
-  LLVMFuzzerTestOneInput(input.data(), input.size());
+  chosen->run(input.data(), input.size());
 }
 
 std::string changed(const std::string& bytes, std::mt19937& random) {
@@ -64,6 +100,7 @@ void replay(const std::filesystem::path& path) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  choose(argc, argv);
   std::size_t replayed = 0;
   for (int i = 1; i < argc; ++i) {
     std::vector<std::filesystem::path> paths;
@@ -83,3 +120,5 @@ int main(int argc, char** argv) try {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;
 }
+
+#endif
