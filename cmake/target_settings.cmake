@@ -86,7 +86,8 @@ function(igpu_target_settings target)
 
   set(sanitizers "${IGPU_SANITIZE}")
   if(sanitizers)
-    target_compile_options(${target} PRIVATE "-fsanitize=${sanitizers}" -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    # null: AddressSanitizer ends the program there, too, and a fifth of the time went into these checks.
+    target_compile_options(${target} PRIVATE "-fsanitize=${sanitizers}" -fno-sanitize=null -fno-sanitize-recover=all -fno-omit-frame-pointer)
     # At a fixed address: a quarter of a program's start was spent on relocating what the sanitizers' tables point to.
     target_link_options(${target} PRIVATE "-fsanitize=${sanitizers}" $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
   endif()

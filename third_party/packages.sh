@@ -69,14 +69,22 @@ install_packages() {
 }
 
 # configure PRESET [OPTION...]: when it has not been with these options, or the presets have changed since. CMake itself sees to the
-# rest. An option stays: what one script has turned on, no other turns off.
+# rest. What one script has turned on, no other turns off. debug is for those who edit a file, and tidy checks each by itself.
 configure() {
-  local done=build/$1/configured option missing=()
-  for option in -DIGPU_UNITY=ON "${@:2}"; do
-    [[ $done -nt CMakePresets.json ]] && grep -qsxF -e "$option" "$done" || missing+=("$option")
+  local done=build/$1/configured option missing=() options=("${@:2}")
+  [[ $1 == debug || $1 == tidy ]] || options+=(-DIGPU_UNITY=ON)
+  [[ $done -nt CMakePresets.json ]] || rm -f "$done"
+  for option in -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "${options[@]}"; do
+    grep -qsxF -e "$option" "$done" || missing+=("$option")
   done
   [[ ${#missing[@]} -gt 0 ]] || return 0
-  cmake --preset "$1" "${missing[@]}" >&2
-  [[ $done -nt CMakePresets.json ]] || rm -f "$done"
+  cmake --preset "$1" "${missing[@]}" >&2 || return
   printf '%s\n' "${missing[@]}" >>"$done"
+}
+
+# build PRESET [ARGUMENT OF cmake --build]...: notes the processor's seconds (tests/tools/ci_costs).
+build() {
+  local status=0 seconds=build/$1/cpu_seconds TIMEFORMAT='%U %S'
+  { time cmake --build --preset "$@" >&3 2>&3; } 3>&2 2>>"$seconds" || status=$?
+  return $status
 }

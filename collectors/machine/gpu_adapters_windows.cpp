@@ -53,9 +53,9 @@ std::uint64_t number_of(const d3dkmt::Luid& luid) {
 }
 
 // The functions, each looked up: a Windows without one of them lacks it and is otherwise as before.
-class Functions {
+class AdapterFunctions {
  public:
-  explicit Functions(const std::string& library) : library_(library) {
+  explicit AdapterFunctions(const std::string& library) : library_(library) {
     library_.look_up(enumerate_, "D3DKMTEnumAdapters2");
     library_.look_up(open_, "D3DKMTOpenAdapterFromLuid");
     library_.look_up(close_, "D3DKMTCloseAdapter");
@@ -84,7 +84,7 @@ class Functions {
 
 class SystemAdapter final : public GpuAdapter {
  public:
-  SystemAdapter(std::shared_ptr<const Functions> functions, std::uint32_t handle, d3dkmt::Luid luid)
+  SystemAdapter(std::shared_ptr<const AdapterFunctions> functions, std::uint32_t handle, d3dkmt::Luid luid)
       : functions_(std::move(functions)), handle_(handle), luid_(luid) {}
   ~SystemAdapter() override { functions_->close(handle_); }
   SystemAdapter(const SystemAdapter&) = delete;
@@ -190,7 +190,7 @@ class SystemAdapter final : public GpuAdapter {
     return functions_->statistics(query);
   }
 
-  std::shared_ptr<const Functions> functions_;
+  std::shared_ptr<const AdapterFunctions> functions_;
   std::uint32_t handle_;
   d3dkmt::Luid luid_;
 };
@@ -198,7 +198,7 @@ class SystemAdapter final : public GpuAdapter {
 class SystemAdapters final : public GpuAdapters {
  public:
   explicit SystemAdapters(const GpuLibraries& libraries)
-      : functions_(std::make_shared<Functions>(libraries.adapters)),
+      : functions_(std::make_shared<AdapterFunctions>(libraries.adapters)),
         engine_counters_(system_engine_counters(libraries.engine_counters)),
         sysman_(system_sysman(libraries.sysman)) {}
 
@@ -290,7 +290,7 @@ class SystemAdapters final : public GpuAdapters {
     return process;
   }
 
-  std::shared_ptr<const Functions> functions_;
+  std::shared_ptr<const AdapterFunctions> functions_;
   std::unique_ptr<EngineCounters> engine_counters_;
   std::unique_ptr<Sysman> sysman_;
   std::mutex mutex_;

@@ -17,13 +17,13 @@ using Handles = std::vector<zes::Handle>;
 
 constexpr std::uint32_t kMostHandles = 64;  // more are a driver's mistake
 
-struct Functions {
+struct SysmanFunctions {
   using Result = std::uint32_t;
   using Enumerate = Result(zes::Handle, std::uint32_t*, zes::Handle*);
   template <class T>
   using Get = Result(zes::Handle, T*);
 
-  explicit Functions(const WindowsLibrary& library) {
+  explicit SysmanFunctions(const WindowsLibrary& library) {
     complete = library.look_up(init, "zesInit") && library.look_up(drivers, "zesDriverGet") &&
                library.look_up(devices, "zesDeviceGet") && library.look_up(pci, "zesDevicePciGetProperties") &&
                library.look_up(power_domains, "zesDeviceEnumPowerDomains") &&
@@ -74,7 +74,7 @@ Reading<T> reading(std::uint32_t result, const char* call, const Value& value) {
 
 class SystemDevice final : public SysmanDevice {
  public:
-  SystemDevice(std::shared_ptr<const Functions> functions, zes::Handle device)
+  SystemDevice(std::shared_ptr<const SysmanFunctions> functions, zes::Handle device)
       : functions_(std::move(functions)), device_(device) {}
 
   Reading<std::vector<SysmanEnergy>> energies() override {
@@ -127,7 +127,7 @@ class SystemDevice final : public SysmanDevice {
 
  private:
   template <class Part, class Describe>
-  Reading<std::vector<Part>> parts(const char* call, Functions::Enumerate* all, const Describe& describe) const {
+  Reading<std::vector<Part>> parts(const char* call, SysmanFunctions::Enumerate* all, const Describe& describe) const {
     const auto handles =
         enumerate(call, [&](std::uint32_t* count, zes::Handle* array) { return all(device_, count, array); });
     if (!handles) return handles.template propagate<std::vector<Part>>();
@@ -137,7 +137,7 @@ class SystemDevice final : public SysmanDevice {
     return found;
   }
 
-  std::shared_ptr<const Functions> functions_;
+  std::shared_ptr<const SysmanFunctions> functions_;
   zes::Handle device_;
 };
 
@@ -172,7 +172,7 @@ class SystemSysman final : public Sysman {
   Reading<Unit> start() {
     if (started_) return *started_;
     library_ = std::make_unique<WindowsLibrary>(name_);
-    functions_ = std::make_shared<const Functions>(*library_);
+    functions_ = std::make_shared<const SysmanFunctions>(*library_);
     // Older loaders have no zesInit: they want a variable of the environment before the process starts.
     if (!functions_->complete) return started_.emplace(Absent{Reason::kernel, ENOENT});
     return started_.emplace(reading<Unit>(functions_->init(0), "zesInit", Unit{}));
@@ -189,7 +189,7 @@ class SystemSysman final : public Sysman {
   const std::string name_;
   std::mutex mutex_;
   std::unique_ptr<WindowsLibrary> library_;
-  std::shared_ptr<const Functions> functions_;
+  std::shared_ptr<const SysmanFunctions> functions_;
   std::optional<Reading<Unit>> started_;
 };
 

@@ -29,7 +29,7 @@ struct CloseService {
 };
 using Service = std::unique_ptr<std::remove_pointer_t<SC_HANDLE>, CloseService>;
 
-[[noreturn]] void fail(const std::string& what, DWORD error = ::GetLastError()) {
+[[noreturn]] void service_failed(const std::string& what, DWORD error = ::GetLastError()) {
   const char* const hint = error == ERROR_ACCESS_DENIED ? "; run it as an administrator" : "";
   throw std::runtime_error(what + ": " + windows_error_text(error) + hint);
 }
@@ -65,7 +65,7 @@ std::string command_line(const Options& options) {
 
 Service open_manager(DWORD access) {
   Service manager(::OpenSCManagerW(nullptr, nullptr, access));
-  if (!manager) fail("the service manager");
+  if (!manager) service_failed("the service manager");
   return manager;
 }
 
@@ -73,7 +73,7 @@ void register_event_source() {
   HKEY key = nullptr;
   const LSTATUS opened =
       ::RegCreateKeyExW(HKEY_LOCAL_MACHINE, kEventSource, 0, nullptr, 0, KEY_SET_VALUE, nullptr, &key, nullptr);
-  if (opened != ERROR_SUCCESS) fail("the event log", static_cast<DWORD>(opened));
+  if (opened != ERROR_SUCCESS) service_failed("the event log", static_cast<DWORD>(opened));
   const DWORD types = EVENTLOG_ERROR_TYPE | EVENTLOG_WARNING_TYPE | EVENTLOG_INFORMATION_TYPE;
   (void)::RegSetValueExW(key, L"EventMessageFile", 0, REG_EXPAND_SZ, reinterpret_cast<const BYTE*>(kMessageFile),
                          sizeof kMessageFile);
@@ -83,7 +83,7 @@ void register_event_source() {
 
 DWORD state_of(const Service& service) {
   SERVICE_STATUS status{};
-  if (!::QueryServiceStatus(service.get(), &status)) fail("the service");
+  if (!::QueryServiceStatus(service.get(), &status)) service_failed("the service");
   return status.dwCurrentState;
 }
 
@@ -120,10 +120,10 @@ int install(const Options& options) {
                                          line.c_str(), nullptr, nullptr, nullptr, L"NT AUTHORITY\\LocalService", L""));
   if (!service && ::GetLastError() == ERROR_SERVICE_EXISTS)
     throw std::runtime_error("the service exists; remove it first: service remove");
-  if (!service) fail("the service");
+  if (!service) service_failed("the service");
   configure(service);
   register_event_source();
-  if (!::StartServiceW(service.get(), 0, nullptr)) fail("the service is installed, but does not start");
+  if (!::StartServiceW(service.get(), 0, nullptr)) service_failed("the service is installed, but does not start");
   if (!reaches(service, SERVICE_RUNNING, kStart))
     throw std::runtime_error(
         "the service is installed, but does not run; the event log \"Application\" has the reason");
@@ -135,11 +135,11 @@ int remove() {
   const Service service(::OpenServiceW(manager.get(), kServiceName, SERVICE_STOP | SERVICE_QUERY_STATUS | DELETE));
   if (!service && ::GetLastError() == ERROR_SERVICE_DOES_NOT_EXIST)
     return print("There is no service intel-gpu-exporter.\n");
-  if (!service) fail("the service");
+  if (!service) service_failed("the service");
   SERVICE_STATUS status{};
   (void)::ControlService(service.get(), SERVICE_CONTROL_STOP, &status);
   const bool stopped = reaches(service, SERVICE_STOPPED, kStop);
-  if (!::DeleteService(service.get())) fail("the service");
+  if (!::DeleteService(service.get())) service_failed("the service");
   (void)::RegDeleteKeyW(HKEY_LOCAL_MACHINE, kEventSource);
   return print(stopped ? "The service intel-gpu-exporter is removed.\n"
                        : "The service intel-gpu-exporter is removed when it has stopped.\n");
@@ -156,7 +156,7 @@ int netsh(const std::wstring& arguments) {
   PROCESS_INFORMATION started{};
   if (!::CreateProcessW(program.c_str(), line.data(), nullptr, nullptr, FALSE, CREATE_NO_WINDOW, nullptr, nullptr,
                         &start, &started)) {
-    fail("netsh.exe");
+    service_failed("netsh.exe");
   }
   const UniqueHandle process(started.hProcess), thread(started.hThread);
   (void)::WaitForSingleObject(started.hProcess, INFINITE);

@@ -7,10 +7,10 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr std::int64_t kUnixEpoch = 116'444'736'000'000'000;  // in 100 ns since 1601
+constexpr std::int64_t kUnixEpochTicks = 116'444'736'000'000'000;  // in 100 ns since 1601
 
 FileStamp::Time to_time(std::int64_t hundreds) {
-  return FileStamp::Time(std::chrono::nanoseconds((hundreds - kUnixEpoch) * 100));
+  return FileStamp::Time(std::chrono::nanoseconds((hundreds - kUnixEpochTicks) * 100));
 }
 
 }  // namespace

@@ -77,8 +77,9 @@ Exposition scrape(const ExporterProcess& exporter) {
   return parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
 }
 
+// Another exporter may have the default port.
 ProgramOutcome run(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), exporter_binary());
+  arguments.insert(arguments.begin(), {"env", "INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS=127.0.0.1:0", exporter_binary()});
   return run_program(arguments);
 }
 

@@ -36,10 +36,10 @@ static long microseconds(int who) {
 
 static void take(const char* what, int number, const char* folder, int file) {
   char text[4096];
+  snprintf(text, sizeof text, "%s %d", what, number);
+  prctl(PR_SET_NAME, text, 0, 0, 0);  // before a scan can find the client under another name
   snprintf(text, sizeof text, "%s/%d/renderD128", folder, file);
   if (open(text, O_RDONLY) < 0) _exit(3);
-  snprintf(text, sizeof text, "%s %d", what, number);
-  prctl(PR_SET_NAME, text, 0, 0, 0);
 }
 
 static void wait_for_end_of_input(void) {
@@ -112,7 +112,7 @@ int main(int count, char** arguments) {
   if (count == 7 && strcmp(what, "crowd") == 0)
     return crowd(atoi(arguments[2]), arguments[3], atoi(arguments[4]), atoi(arguments[5]), atoi(arguments[6]));
   if (strcmp(what, "sleep") != 0) return 1;
-  if (count > 3 && open(arguments[3], O_RDONLY) < 0) return 3;
   if (count > 2) prctl(PR_SET_NAME, arguments[2], 0, 0, 0);
+  if (count > 3 && open(arguments[3], O_RDONLY) < 0) return 3;
   for (;;) pause();
 }
