@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole page of every captured machine in four states, compared with the files below tests/golden:
-//   MACHINE/STATE.txt           the page, but for the lines that every collector has on every machine
+//   MACHINE/STATE.txt           the page, but for the lines that every collector has on every machine; of the second
+//                               only the lines that the first has not, and what is gone
 //   CAPTURE/pass-N.txt          the page of each pass of a capture that was sent
 //   collectors/COLLECTOR.txt    these lines: whether it succeeded, and its features
 // So a new collector changes its own page and those of the machines that have what it reads.
@@ -9,6 +10,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "capture_file/capture_file.h"
@@ -114,6 +116,22 @@ std::string collector_of(const std::string& line) {
   return found->second;
 }
 
+std::string series_of(const std::string& line) { return line.substr(0, line.rfind(' ')); }
+
+// What a page has that an earlier one has not, and which of its series are gone.
+std::string difference(const std::string& before, const std::string& after) {
+  std::set<std::string> had, has;
+  for (const std::string& line : lines_of(before)) had.insert(line);
+  std::string text;
+  for (const std::string& line : lines_of(after)) {
+    has.insert(series_of(line));
+    if (!had.contains(line)) text += line + "\n";
+  }
+  for (const std::string& line : lines_of(before))
+    if (!has.contains(series_of(line))) text += "gone: " + series_of(line) + "\n";
+  return text;
+}
+
 // Files by their path below tests/golden.
 using Files = std::map<std::string, std::string>;
 
@@ -138,6 +156,8 @@ void add_machine(const Capture& capture, Files& files) {
       }
     }
   }
+  std::string& second = files[capture.name + "/second.txt"];
+  second = difference(files[capture.name + "/first.txt"], second);
   for (const auto& [collector, states] : collectors) {
     std::string& file = files["collectors/" + collector + ".txt"];
     for (const Lines& lines : states)
