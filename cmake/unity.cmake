@@ -84,7 +84,8 @@ function(igpu_unit target name headers files options)
   if(options)
     set_source_files_properties("${unit}" PROPERTIES COMPILE_OPTIONS "${options}")
   endif()
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # which takes files that a unit includes for headers
-    set_property(SOURCE "${unit}" APPEND PROPERTY COMPILE_OPTIONS -Wno-subobject-linkage)
+  # GCC takes files that a unit includes for headers, and spends a tenth of its time on freeing memory that it could keep: 80 MB more.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set_property(SOURCE "${unit}" APPEND PROPERTY COMPILE_OPTIONS -Wno-subobject-linkage --param=ggc-min-heapsize=262144)
   endif()
 endfunction()
