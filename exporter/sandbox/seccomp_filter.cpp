@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/netlink.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -150,10 +151,9 @@ constexpr int kPlainCalls[] = {
 
 // For reading sysfs; more is conditional.
 constexpr int kCallsOfEventOpener[] = {
-    SCMP_SYS(read),           SCMP_SYS(pread64),      SCMP_SYS(close),      SCMP_SYS(lseek),
-    SCMP_SYS(getdents64),     SCMP_SYS(fstat),        SCMP_SYS(newfstatat), SCMP_SYS(fstatfs),
-    SCMP_SYS(fcntl),          SCMP_SYS(brk),          SCMP_SYS(munmap),     SCMP_SYS(futex),
-    SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(getrandom),  SCMP_SYS(exit_group),
+    SCMP_SYS(read),  SCMP_SYS(pread64),        SCMP_SYS(close),        SCMP_SYS(lseek),     SCMP_SYS(getdents64),
+    SCMP_SYS(fstat), SCMP_SYS(newfstatat),     SCMP_SYS(fstatfs),      SCMP_SYS(brk),       SCMP_SYS(munmap),
+    SCMP_SYS(futex), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(getrandom), SCMP_SYS(exit_group),
 };
 
 // What getaddrinfo() and its modules use (resolver, nscd, systemd-resolved), and the exporter's own socket; more is
@@ -163,24 +163,23 @@ constexpr int kCallsOfConnector[] = {
     SCMP_SYS(sendto),        SCMP_SYS(sendmsg),
     SCMP_SYS(sendmmsg),      SCMP_SYS(recvfrom),
     SCMP_SYS(recvmsg),       SCMP_SYS(getsockopt),
-    SCMP_SYS(setsockopt),    SCMP_SYS(getsockname),
-    SCMP_SYS(getpeername),   SCMP_SYS(shutdown),
-    SCMP_SYS(poll),          SCMP_SYS(ppoll),
-    SCMP_SYS(select),        SCMP_SYS(pselect6),
-    SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),
-    SCMP_SYS(epoll_wait),    SCMP_SYS(epoll_pwait),
-    SCMP_SYS(read),          SCMP_SYS(readv),
-    SCMP_SYS(pread64),       SCMP_SYS(write),
-    SCMP_SYS(writev),        SCMP_SYS(close),
-    SCMP_SYS(lseek),         SCMP_SYS(_llseek),
-    SCMP_SYS(getdents64),    SCMP_SYS(stat),
-    SCMP_SYS(lstat),         SCMP_SYS(fstat),
-    SCMP_SYS(newfstatat),    SCMP_SYS(stat64),
-    SCMP_SYS(fstat64),       SCMP_SYS(fstatat64),
-    SCMP_SYS(statx),         SCMP_SYS(fstatfs),
-    SCMP_SYS(access),        SCMP_SYS(faccessat),
-    SCMP_SYS(faccessat2),    SCMP_SYS(readlink),
-    SCMP_SYS(readlinkat),    SCMP_SYS(fcntl),
+    SCMP_SYS(getsockname),   SCMP_SYS(getpeername),
+    SCMP_SYS(shutdown),      SCMP_SYS(poll),
+    SCMP_SYS(ppoll),         SCMP_SYS(select),
+    SCMP_SYS(pselect6),      SCMP_SYS(epoll_create1),
+    SCMP_SYS(epoll_ctl),     SCMP_SYS(epoll_wait),
+    SCMP_SYS(epoll_pwait),   SCMP_SYS(read),
+    SCMP_SYS(readv),         SCMP_SYS(pread64),
+    SCMP_SYS(write),         SCMP_SYS(writev),
+    SCMP_SYS(close),         SCMP_SYS(lseek),
+    SCMP_SYS(_llseek),       SCMP_SYS(getdents64),
+    SCMP_SYS(stat),          SCMP_SYS(lstat),
+    SCMP_SYS(fstat),         SCMP_SYS(newfstatat),
+    SCMP_SYS(stat64),        SCMP_SYS(fstat64),
+    SCMP_SYS(fstatat64),     SCMP_SYS(statx),
+    SCMP_SYS(fstatfs),       SCMP_SYS(access),
+    SCMP_SYS(faccessat),     SCMP_SYS(faccessat2),
+    SCMP_SYS(readlink),      SCMP_SYS(readlinkat),
     SCMP_SYS(brk),           SCMP_SYS(munmap),
     SCMP_SYS(mremap),        SCMP_SYS(madvise),
     SCMP_SYS(futex),         SCMP_SYS(restart_syscall),
@@ -251,6 +250,31 @@ scmp_arg_cmp masked(unsigned argument, scmp_datum_t mask, scmp_datum_t value) {
 scmp_arg_cmp is_null(unsigned argument) { return {argument, SCMP_CMP_EQ, 0, 0}; }
 scmp_arg_cmp is_int(unsigned argument, scmp_datum_t value) { return masked(argument, kLow32, value & kLow32); }
 
+// Not the commands that request signals (F_SETOWN, F_SETSIG, O_ASYNC, F_NOTIFY, F_SETLEASE): the kernel would send them
+// to any process of the caller's user, and as root to every process. No locks.
+void allow_commands(Rules& rules, std::initializer_list<int> commands) {
+  for (const int command : commands) rules.allow(SCMP_SYS(fcntl), {is_int(1, static_cast<scmp_datum_t>(command))});
+}
+
+void allow_waiting_or_not(Rules& rules) { rules.allow(SCMP_SYS(fcntl), {is_int(1, F_SETFL), masked(2, O_ASYNC, 0)}); }
+
+// Of glibc's and musl's resolvers (errors by ICMP, both families) and of NSS modules (buffers, time limits, netlink).
+constexpr struct {
+  int level, option;
+} kOptionsOfResolvers[] = {
+    {IPPROTO_IP, IP_RECVERR},
+    {IPPROTO_IPV6, IPV6_RECVERR},
+    {IPPROTO_IPV6, IPV6_V6ONLY},
+    {SOL_SOCKET, SO_RCVBUF},
+    {SOL_SOCKET, SO_SNDBUF},
+    {SOL_SOCKET, SO_RCVTIMEO},
+    {SOL_SOCKET, SO_SNDTIMEO},
+    {SOL_SOCKET, SO_PASSCRED},
+    {SOL_NETLINK, NETLINK_PKTINFO},
+    {SOL_NETLINK, NETLINK_EXT_ACK},
+    {SOL_NETLINK, NETLINK_GET_STRICT_CHK},
+};
+
 void add_conditional_calls(Rules& rules, std::span<const int> receivers) {
   // Read-only, which is enough for DRM ioctls.
   rules.allow(SCMP_SYS(open), {masked(1, kWriting, 0)});
@@ -293,11 +317,9 @@ void add_conditional_calls(Rules& rules, std::span<const int> receivers) {
 
   // Reading limits, not setting them.
   rules.allow(SCMP_SYS(prlimit64), {is_null(2)});
-  // Not the commands that request signals. Of locks only the question who holds one.
-  for (const int command : {F_GETFD, F_SETFD, F_GETFL, F_DUPFD, F_DUPFD_CLOEXEC, F_GETLK}) {
-    rules.allow(SCMP_SYS(fcntl), {is_int(1, static_cast<scmp_datum_t>(command))});
-  }
-  rules.allow(SCMP_SYS(fcntl), {is_int(1, F_SETFL), masked(2, O_ASYNC, 0)});
+  // Of locks only the question who holds one.
+  allow_commands(rules, {F_GETFD, F_SETFD, F_GETFL, F_DUPFD, F_DUPFD_CLOEXEC, F_GETLK});
+  allow_waiting_or_not(rules);
 
   // Names of threads and of memory.
   rules.allow(SCMP_SYS(prctl), {is_int(0, PR_SET_NAME)});
@@ -348,6 +370,7 @@ LayerOutcome filter_calls_of_event_opener(int socket) {
   if (!filter) return filter_failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
   for (const int call : kCallsOfEventOpener) rules.allow(call);
+  allow_commands(rules, {F_GETFD, F_SETFD, F_GETFL});
   rules.allow(SCMP_SYS(recvfrom), {is_int(0, static_cast<scmp_datum_t>(socket))});
   rules.allow(SCMP_SYS(sendmsg), {is_int(0, static_cast<scmp_datum_t>(socket))});
   // Of a whole CPU, never of a process or a control group.
@@ -364,6 +387,12 @@ LayerOutcome filter_calls_of_connector() {
   if (!filter) return filter_failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
   for (const int call : kCallsOfConnector) rules.allow(call);
+  allow_commands(rules, {F_GETFD, F_SETFD, F_GETFL, F_DUPFD, F_DUPFD_CLOEXEC});
+  allow_waiting_or_not(rules);
+  for (const auto& [level, option] : kOptionsOfResolvers) {
+    rules.allow(SCMP_SYS(setsockopt),
+                {is_int(1, static_cast<scmp_datum_t>(level)), is_int(2, static_cast<scmp_datum_t>(option))});
+  }
   for (const int family : {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK})
     rules.allow(SCMP_SYS(socket), {is_int(0, static_cast<scmp_datum_t>(family))});
   rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONREAD)});
@@ -388,8 +417,7 @@ LayerOutcome filter_calls_of_flight_writer(int socket, int folder) {
   const auto number = static_cast<scmp_datum_t>(folder);
   rules.allow(SCMP_SYS(recvfrom), {is_int(0, static_cast<scmp_datum_t>(socket))});
   rules.allow(SCMP_SYS(sendto), {is_int(0, static_cast<scmp_datum_t>(socket)), is_null(4)});
-  for (const int command : {F_GETFD, F_SETFD, F_GETFL})
-    rules.allow(SCMP_SYS(fcntl), {is_int(1, static_cast<scmp_datum_t>(command))});
+  allow_commands(rules, {F_GETFD, F_SETFD, F_GETFL});
   // Where a path leads that is absolute, or goes up, is for Landlock to decide.
   rules.allow(SCMP_SYS(openat), {is_int(0, number), masked(2, kWriting, 0)});
   rules.allow(SCMP_SYS(openat),

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // sandbox_probe LAYERS ATTEMPT FOLDER
 // Puts layers of the program's own sandbox on itself, makes one of support/sandbox_attempts.h, and prints what the
-// kernel said: "done" or the name of the error. LAYERS: none, seccomp, landlock, all, or flights (what the process that
-// writes flights into FOLDER has on). FOLDER may be read; FOLDER/file exists. Not shipped.
+// kernel said: "done" or the name of the error. LAYERS: none, seccomp, landlock, all, flights (what the process that
+// writes flights into FOLDER has on), or the filter of another helper: opener, connector. FOLDER may be read;
+// FOLDER/file exists. Not shipped.
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -43,6 +45,8 @@ LayerOutcome put_on(std::string_view layers, const std::string& folder, int open
       return outcome;
     return igpu::exporter::filter_calls_of_flight_writer(STDERR_FILENO, opened);
   }
+  if (layers == "opener") return igpu::exporter::filter_calls_of_event_opener(STDERR_FILENO);
+  if (layers == "connector") return igpu::exporter::filter_calls_of_connector();
   return layers == "seccomp" ? igpu::exporter::filter_calls_of_process({})
                              : igpu::exporter::confine_files(access, held);
 }
@@ -54,6 +58,22 @@ LayerOutcome put_on(std::string_view layers, const std::string& folder, int open
   ::_exit(status);
 }
 
+std::string name_of(int error) {
+  if (error == 0) return "done";
+  const char* const name = ::strerrorname_np(error);
+  return name == nullptr ? "?" : name;
+}
+
+// The event opener's filter lets nothing be printed: another process prints what this one ends with.
+void print_for_child() {
+  const pid_t child = ::fork();
+  if (child == 0) return;
+  int status = 0;
+  if (child < 0 || ::waitpid(child, &status, 0) != child) end("no child", 3);
+  if (WIFSIGNALED(status)) ::_exit(128 + WTERMSIG(status));
+  end(name_of(WEXITSTATUS(status)), 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -63,10 +83,12 @@ int main(int argc, char** argv) {
   const std::string maps = "/proc/" + std::to_string(::getppid()) + "/maps";
   const igpu::test::Surroundings surroundings =
       igpu::test::prepare_surroundings(argv[3], "/etc/hostname", maps.c_str());
+  const bool can_print = std::string_view(argv[1]) != "opener";
+  if (!can_print) print_for_child();
   if (const LayerOutcome outcome = put_on(argv[1], argv[3], surroundings.opened); !outcome.on)
     end("not on: " + outcome.detail, 3);
   errno = 0;
-  if (attempt->succeeds(surroundings)) end("done", 0);
-  const char* const name = ::strerrorname_np(errno);
-  end(name == nullptr ? "?" : name, 0);
+  const int error = attempt->succeeds(surroundings) ? 0 : errno;
+  if (!can_print) ::_exit(error);
+  end(name_of(error), 0);
 }

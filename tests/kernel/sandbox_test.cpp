@@ -8,6 +8,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "sandbox/landlock.h"
 #include "support/machine_tree.h"
@@ -187,6 +190,43 @@ TEST_CASE("the process that writes flights makes and removes files in its folder
   }
   const std::string killed = "killed by signal " + std::to_string(SIGSYS);
   CHECK(probe("flights", "exec") == killed);
+}
+
+namespace {
+
+// Whatever no helper needs, except what this one is for.
+void check_denied(Probe& probe, const std::string& helper, const std::set<std::string>& allowed) {
+  for (const For whom : {For::collectors, For::nobody, For::nobody_yet, For::the_flight_writer}) {
+    for (const std::string& attempt : attempts_for(whom)) {
+      CAPTURE(attempt);
+      if (!allowed.contains(attempt)) CHECK(probe(helper, attempt) == "EPERM");
+    }
+  }
+  CHECK(probe(helper, "read") == "done");
+  CHECK(probe(helper, "exec") == "killed by signal " + std::to_string(SIGSYS));
+}
+
+}  // namespace
+
+TEST_CASE("the process that opens perf events opens those of whole processors, reads files and has no other call") {
+  Probe probe;
+  if (std::getenv("IGPU_INSTRUMENTED") != nullptr) {
+    MESSAGE("not checked: a sanitizer makes calls of its own, which the opener's filter denies");
+    return;
+  }
+  check_denied(probe, "opener", {"count_cpu", "sample_cpu", "probe_that_writes"});
+}
+
+TEST_CASE("the process that connects to receivers has sockets, and nothing that reaches other processes") {
+  Probe probe;
+  if (std::getenv("IGPU_INSTRUMENTED") != nullptr) {
+    MESSAGE("not checked: a sanitizer makes calls of its own, which the connector's filter denies");
+    return;
+  }
+  check_denied(probe, "connector",
+               {"socket", "socket6", "socket_unix", "socket_netlink", "socket_raw", "connect", "connect_to_nobody",
+                "bind", "sendto", "sendmsg", "sendmsg_to", "sendmmsg", "fast_open", "fast_open_sendto",
+                "fast_open_send", "send_with_flags", "take_descriptors", "map_file", "map_event"});
 }
 
 TEST_CASE("all layers together: what is needed works, everything else is denied") {

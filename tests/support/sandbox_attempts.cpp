@@ -502,6 +502,22 @@ constexpr Attempt kAttempts[] = {
     {"take_lock_of_description", For::nobody, [](const S& s) { return locks(s.file, F_OFD_SETLK); }},
     {"own_signals", For::nobody, [](const S& s) { return done(::syscall(SYS_fcntl, s.pair, F_SETOWN, ::getpid())); }},
     {"signals_when_ready", For::nobody, [](const S& s) { return done(::syscall(SYS_fcntl, s.pair, F_SETFL, O_ASYNC | O_NONBLOCK)); }},
+    // The kernel sends these signals, with the rights of whoever asked for them: kill() is not needed.
+    {"others_signals", For::nobody, [](const S& s) {
+       const f_owner_ex owner{F_OWNER_PID, ::getppid()};
+       return done(::syscall(SYS_fcntl, s.pair, F_SETOWN_EX, &owner));
+     }},
+    {"other_signal", For::nobody, [](const S& s) { return done(::syscall(SYS_fcntl, s.pair, F_SETSIG, SIGKILL)); }},
+    {"signals_of_folder", For::nobody_yet, [](const S& s) { return done(::syscall(SYS_fcntl, s.opened, F_NOTIFY, DN_CREATE)); }},
+    {"signals_of_lease", For::nobody_yet, [](const S& s) { return done(::syscall(SYS_fcntl, s.opened, F_SETLEASE, F_RDLCK)); }},
+    {"signals_by_ioctl", For::nobody, [](const S& s) {
+       int on = 1;
+       return done(::syscall(SYS_ioctl, s.pair, FIOASYNC, &on));
+     }},
+    {"others_signals_by_ioctl", For::nobody, [](const S& s) {
+       const int owner = ::getppid();
+       return done(::syscall(SYS_ioctl, s.pair, FIOSETOWN, &owner));
+     }},
 
     // Other processes and the kernel. What needs privileges is tried with arguments that do
     // nothing.
