@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "setup/setup.h"
 
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -16,19 +12,6 @@
 
 namespace igpu::exporter {
 namespace {
-
-int run_program(const std::vector<std::string>& words) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  pid_t child = 0;
-  const int error = ::posix_spawnp(&child, arguments.front(), nullptr, nullptr, arguments.data(), environ);
-  if (error != 0) return 127;  // as a shell says that the program is not there
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
 
 std::string without_service() {
   return "This machine runs neither systemd nor OpenRC. Keep the file where it survives a restart, and start it as\n"
@@ -47,7 +30,7 @@ int setup_command(const Options& options) {
   if (options.setup.dry_run) return print(lines);
   if (::geteuid() != 0)
     throw std::runtime_error("setup needs root: sudo intel-gpu-exporter setup; --dry-run shows what it does");
-  setup::carry_out(steps, host, "/proc/self/exe", run_program);
+  setup::carry_out(steps, host, "/proc/self/exe", setup::run_system_program);
   return print(lines + (options.setup.remove ? "removed\n" : "done: curl localhost:10068/metrics\n"));
 }
 

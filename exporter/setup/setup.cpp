@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "setup/setup.h"
 
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -10,6 +18,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "igpu/unique_fd.h"
 #include "setup/embedded/sysctl_file.h"
 #include "setup/embedded/systemd_unit.h"
 
@@ -138,33 +147,56 @@ std::vector<Step> stop_steps(const Host& host) {
   return {};
 }
 
+std::string error_text() { return std::generic_category().message(errno); }
+
 [[noreturn]] void fail(const Step& step, const std::string& why) {
   throw std::runtime_error("cannot " + step.shown() + ": " + why);
 }
 
-// Whole or not at all: a service that starts meanwhile finds the old file or the new one.
-template <class Fill>
-void replace(const Step& step, const fs::path& path, const Fill& fill) {
+// Folders that are missing, readable for everybody and writable for their owner whatever the umask is.
+void make_folders(const Step& step, const fs::path& folder) {
   std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  if (error) fail(step, error.message());
-  const fs::path fresh = path.parent_path() / ("." + path.filename().string() + ".new");
+  if (folder.empty() || fs::is_directory(folder, error)) return;
+  make_folders(step, folder.parent_path());
+  constexpr mode_t kMode = 0755;
+  if (::mkdir(folder.c_str(), kMode) != 0 || ::chmod(folder.c_str(), kMode) != 0) fail(step, error_text());
+}
+
+void write_all(const Step& step, int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = ::write(file, text.data(), text.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) fail(step, error_text());
+    text.remove_prefix(static_cast<std::size_t>(size));
+  }
+}
+
+// Whole or not at all: a service that starts meanwhile finds the old file or the new one. The name of the new one is
+// not known before: in a folder that others may write, as Debian's group staff /usr/local/bin, a link may wait there.
+void replace(const Step& step, const fs::path& path, std::string_view text) {
+  make_folders(step, path.parent_path());
+  std::string fresh = path.parent_path() / ("." + path.filename().string() + ".XXXXXX");
+  const UniqueFd file(::mkostemp(fresh.data(), O_CLOEXEC));
+  if (!file) fail(step, error_text());
   try {
-    fill(fresh);
-    fs::permissions(fresh, static_cast<fs::perms>(step.mode));
-    fs::rename(fresh, path);
-  } catch (const fs::filesystem_error& problem) {
-    fs::remove(fresh, error);
-    fail(step, problem.code().message());
+    write_all(step, file.get(), text);
+    if (::fchmod(file.get(), step.mode) != 0 || ::fsync(file.get()) != 0 || ::rename(fresh.c_str(), path.c_str()) != 0)
+      fail(step, error_text());
   } catch (...) {
-    fs::remove(fresh, error);
+    ::unlink(fresh.c_str());
     throw;
   }
 }
 
-void write_whole(const Step& step, const fs::path& path, const std::string& text) {
+std::string whole_program(const Step& step, const fs::path& program) {
+  std::string bytes = content(program);
+  if (bytes.empty()) fail(step, "the program cannot be read");
+  return bytes;
+}
+
+void set_value(const Step& step, const fs::path& path) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
+  file << step.text << '\n';
   file.close();
   if (!file) fail(step, "the file cannot be written");
 }
@@ -272,15 +304,14 @@ void carry_out(const std::vector<Step>& steps, const Host& host, const fs::path&
     std::error_code error;
     switch (step.kind) {
       case Kind::write:
-        replace(step, path, [&](const fs::path& fresh) { write_whole(step, fresh, step.text); });
+        replace(step, path, step.text);
         break;
       case Kind::copy_program:
         if (fs::equivalent(program, path, error)) break;  // it was started from there
-        replace(step, path,
-                [&](const fs::path& fresh) { fs::copy_file(program, fresh, fs::copy_options::overwrite_existing); });
+        replace(step, path, whole_program(step, program));
         break;
       case Kind::set_value:
-        write_whole(step, path, step.text + "\n");
+        set_value(step, path);
         break;
       case Kind::remove:
         if (!fs::remove(path, error) && error) fail(step, error.message());
@@ -293,6 +324,27 @@ void carry_out(const std::vector<Step>& steps, const Host& host, const fs::path&
           fail(step, "it ended with status " + std::to_string(status));
     }
   }
+}
+
+int run_system_program(const std::vector<std::string>& words) {
+  constexpr const char* kFolders[] = {"/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"};
+  std::string path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+  std::array<char*, 2> environment{path.data(), nullptr};
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  int error = ENOENT;
+  for (const char* const folder : kFolders) {
+    error =
+        ::posix_spawn(&child, (folder + words.front()).c_str(), nullptr, nullptr, arguments.data(), environment.data());
+    if (error != ENOENT) break;
+  }
+  if (error != 0) return 127;  // as a shell says that the program is not there
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace igpu::exporter::setup

@@ -51,4 +51,8 @@ using RunProgram = std::function<int(const std::vector<std::string>& words)>;
 void carry_out(const std::vector<Step>& steps, const Host& host, const std::filesystem::path& program,
                const RunProgram& run);
 
+// A program of the system's own folders, which gets PATH with these folders and no other variable: setup runs as root,
+// and what its caller has in PATH may be another user's.
+int run_system_program(const std::vector<std::string>& words);
+
 }  // namespace igpu::exporter::setup

@@ -3,8 +3,10 @@
 #include "setup/setup.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -184,6 +186,59 @@ TEST_CASE("a folder that cannot be written is an error with its file") {
   machine.write("/usr/local", "a file where a folder has to be");
   CHECK_THROWS_WITH(machine.set_up(),
                     doctest::Contains("cannot copy this program to /usr/local/bin/intel-gpu-exporter: "));
+}
+
+TEST_CASE("a link that waits under the name of a file to come is not followed") {
+  Machine machine;
+  machine.write("/run/systemd/system/marker", "");
+  machine.write("/etc/shadow", "root:secret");
+  const fs::path folder = machine.root / "usr/local/bin";
+  fs::create_directories(folder);
+  fs::create_symlink(machine.root / "etc/shadow", folder / ".intel-gpu-exporter.new");
+  machine.set_up();
+  CHECK(machine.read("/etc/shadow") == "root:secret");
+  CHECK(machine.read("/usr/local/bin/intel-gpu-exporter") == "the program");
+  // Nor one under the name itself.
+  fs::remove(folder / "intel-gpu-exporter");
+  fs::create_symlink(machine.root / "etc/shadow", folder / "intel-gpu-exporter");
+  machine.set_up();
+  CHECK(machine.read("/etc/shadow") == "root:secret");
+  CHECK(fs::is_regular_file(fs::symlink_status(folder / "intel-gpu-exporter")));
+}
+
+TEST_CASE("folders and files have their modes whatever the umask is") {
+  for (const mode_t mask : {0U, 077U}) {
+    CAPTURE(mask);
+    Machine machine;
+    machine.write("/run/systemd/system/marker", "");
+    machine.write("/proc/sys/kernel/perf_event_paranoid", "3\n");
+    const mode_t before = ::umask(mask);
+    machine.set_up();
+    ::umask(before);
+    const auto mode = [&machine](const char* path) {
+      return static_cast<unsigned>(fs::status(machine.root / path).permissions());
+    };
+    for (const char* const folder : {"usr/local", "usr/local/bin", "etc/sysctl.d", "etc/systemd/system"})
+      CHECK(mode(folder) == 0755U);
+    CHECK(mode("usr/local/bin/intel-gpu-exporter") == 0755U);
+    CHECK(mode("etc/systemd/system/intel-gpu-exporter.service") == 0644U);
+    CHECK(mode("etc/intel-gpu-exporter.setup") == 0644U);
+  }
+}
+
+TEST_CASE("setup runs the system's programs, not those that its caller's PATH has first") {
+  const igpu::test::ScratchFolder folder;
+  const std::string planted = folder.path("true");
+  std::ofstream(planted) << "#!/bin/sh\nexit 7\n";
+  fs::permissions(planted, fs::perms(0755));
+  const char* const path = std::getenv("PATH");
+  const std::string before = path == nullptr ? "" : path;
+  ::setenv("PATH", folder.path("").c_str(), 1);
+  const int status = run_system_program({"true"});
+  ::setenv("PATH", before.c_str(), 1);
+  CHECK(status == 0);
+  CHECK(run_system_program({"sh", "-c", "true && test -z \"$HOME\""}) == 0);
+  CHECK(run_system_program({"intel-gpu-exporter-is-no-such-program"}) == 127);
 }
 
 TEST_SUITE_END();
