@@ -49,12 +49,14 @@ PushCredentials parse_credentials(std::string_view text) {
 }
 
 PushCredentials read_credentials(const std::string& path) {
-  struct stat facts {};
-  if (::stat(path.c_str(), &facts) == 0 && (facts.st_mode & S_IROTH) != 0)
-    throw std::runtime_error(path + " can be read by every user of this machine: chmod o-r " + path +
-                             " (a Secret of Kubernetes: defaultMode 0440 and fsGroup, docs/integrations.md)");
   try {
-    return parse_credentials(read_regular_file(path, kMostCredentials));
+    const RegularFile file(path);
+    const bool readable = (file.mode() & S_IROTH) != 0;
+    if (readable || (file.mode() & S_IWOTH) != 0)
+      throw std::runtime_error(path + " can be " + (readable ? "read" : "changed") +
+                               " by every user of this machine: chmod o-rw " + path +
+                               " (a Secret of Kubernetes: defaultMode 0440 and fsGroup, docs/integrations.md)");
+    return parse_credentials(read_regular_file(file, kMostCredentials));
   } catch (const FileError& error) {
     throw std::runtime_error(path + ": " + error.what());
   } catch (const std::invalid_argument& error) {

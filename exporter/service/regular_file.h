@@ -27,15 +27,18 @@ class RegularFile {
   explicit RegularFile(const std::string& path);
 
   std::size_t size() const { return size_; }  // when it was opened
+  unsigned mode() const { return mode_; }     // likewise: its permission bits; 0 under Windows
   // The first bytes of its present content; fewer if the file is shorter. Throws FileError.
   std::string first(std::size_t bytes) const;
 
  private:
   UniqueFd file_;
   std::size_t size_ = 0;
+  unsigned mode_ = 0;
 };
 
 // Reads as many bytes as the file had when it was opened. Throws FileError, also if these are more than `most`.
+std::string read_regular_file(const RegularFile& file, std::size_t most);
 std::string read_regular_file(const std::string& path, std::size_t most);
 
 // Opens a file for writing without truncating it; creates it if it is missing. Does not follow a link, by which another

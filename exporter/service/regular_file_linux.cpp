@@ -31,6 +31,7 @@ RegularFile::RegularFile(const std::string& path) {
   if (!file_ || ::fstat(file_.get(), &facts) != 0) fail_to_read(errno);
   require_regular(facts);
   size_ = static_cast<std::size_t>(facts.st_size);
+  mode_ = facts.st_mode & 07777U;
 }
 
 std::string RegularFile::first(std::size_t bytes) const {

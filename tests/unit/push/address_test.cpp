@@ -3,11 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <map>
 #include <stdexcept>
+#include <string>
 
 #include "push/credentials.h"
 #include "push/otlp.h"
+#include "support/scratch_folder.h"
 
 using namespace igpu::exporter;
 
@@ -103,6 +106,26 @@ TEST_CASE("no_proxy has names, what ends in them, addresses and networks") {
   CHECK(passes("[fd00::1]", "fd00::/8"));
   CHECK_FALSE(passes("[fe80::1]", "fd00::/8"));
   CHECK_FALSE(passes("h", ",, ,"));
+}
+
+TEST_CASE("credentials that other users can read or change are refused, with the command that mends it") {
+  const igpu::test::ScratchFolder folder;
+  const std::string path = folder.write("token", "Authorization: Bearer x\n");
+  const auto refused = [&path](unsigned mode) {
+    std::filesystem::permissions(path, static_cast<std::filesystem::perms>(mode));
+    try {
+      (void)read_credentials(path);
+    } catch (const std::runtime_error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string mend = " by every user of this machine: chmod o-rw " + path + " (a Secret of Kubernetes";
+  CHECK(refused(0644).starts_with(path + " can be read" + mend));
+  CHECK(refused(0606).starts_with(path + " can be read" + mend));
+  CHECK(refused(0602).starts_with(path + " can be changed" + mend));
+  CHECK(refused(0660).empty());
+  CHECK(refused(0600).empty());
 }
 
 TEST_CASE("credentials are a user or headers") {
