@@ -12,6 +12,7 @@
 #include "cli/settings.h"
 #include "cli/stats_writer.h"
 #include "cli/usage_error.h"
+#include "http/host_check.h"
 #include "igpu/monitor.h"
 #include "pages/allowed_origins.h"
 #include "push/address.h"
@@ -211,6 +212,20 @@ std::vector<CommandFlag> make_flags() {
         }
         to.cors_origin = given.text();
       });
+  add("web.allowed-host", "NAME", "",
+      "Also answer browsers that open this name, as behind a reverse proxy or in a container. Addresses, localhost and "
+      "this machine's name need no flag (docs/integrations.md).",
+      [](To to, Given given) {
+        for (const std::string& name : given.values) {
+          try {
+            check_allowed_host(name);
+          } catch (const std::invalid_argument& error) {
+            throw UsageError(given.origin + ": \"" + name + "\" " + error.what());
+          }
+        }
+        to.allowed_hosts = given.values;
+      })
+      .repeatable = true;
   add("web.max-requests", "N", "40", "Maximum number of concurrent scrapes; more get a 503. 0 means no limit.",
       [](To to, Given given) { to.max_requests = static_cast<unsigned>(given.number(0, 10'000)); });
   add("web.timeout", "DURATION", "10s", "Maximum duration of one scrape.",

@@ -73,6 +73,7 @@ struct Options {
   std::string telemetry_path = "/metrics";
   std::string web_config_file;
   std::string cors_origin;  // a regular expression; "": none
+  std::vector<std::string> allowed_hosts;
   unsigned max_requests = 40;
   Nanoseconds timeout = std::chrono::seconds(10);
   bool exporter_metrics = true;

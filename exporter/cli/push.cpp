@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "platform/host_name.h"
 #include "push/connector.h"
 #include "push/credentials.h"
-#include "push/host_name.h"
 #include "push/mqtt_target.h"
 #include "push/otlp.h"
 #include "push/push_target.h"

@@ -17,6 +17,7 @@
 #include "cli/workload_rules.h"
 #include "flights/flight_metrics.h"
 #include "http/exposure.h"
+#include "http/host_check.h"
 #include "http/listener.h"
 #include "http/listening_sockets.h"
 #include "igpu/flight.h"
@@ -25,6 +26,7 @@
 #include "pages/metrics_handler.h"
 #include "pages/routes.h"
 #include "pages/scrape_source.h"
+#include "platform/host_name.h"
 #include "platform/own_process.h"
 #include "sandbox/sandbox.h"
 #include "self/build_info.h"
@@ -222,8 +224,9 @@ int serve(const Options& options) {
   const auto clients_are_known = [&web_config] { return web_config && authenticates_clients(*web_config->current()); };
   Routes routes(options.telemetry_path, metrics, source, requests, readiness, AllowedOrigins(options.cors_origin),
                 find_grants, {flights, clients_are_known});
+  HostCheck host_check(routes, options.allowed_hosts, own_host_name(), clients_are_known);
   std::optional<Guard> guard;
-  if (web_config) guard.emplace(*web_config, routes, password_limits(worker_count(options.max_requests)));
+  if (web_config) guard.emplace(*web_config, host_check, password_limits(worker_count(options.max_requests)));
   Front::TlsContext tls;
   if (web_config && web_config->current()->tls) {
     tls = [&web_config] {
@@ -242,7 +245,7 @@ int serve(const Options& options) {
   if (sandbox.keeps_files()) sockets.leave_files();
   if (web_config) web_config->start();
   Listener listener({worker_count(options.max_requests), front, tls}, sockets.take_sockets(),
-                    guard ? static_cast<HttpHandler&>(*guard) : routes, log);
+                    guard ? static_cast<HttpHandler&>(*guard) : host_check, log);
   sandbox.report(log);
   warn_if_open(listener.bound(), clients_are_known(), log);
   readiness.set(Readiness::State::ready);

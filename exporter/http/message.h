@@ -30,6 +30,7 @@ class HttpRequest {
   virtual std::string_view query() const = 0;  // unchanged; "" if there is none
   // Value of the first header with that name (case-insensitive); "" if there is none.
   virtual std::string_view header(std::string_view name) const = 0;
+  virtual bool has_header(std::string_view name) const = 0;  // also an empty one
   // All values of headers with that name, joined by commas: for headers that are lists.
   virtual std::string list_header(std::string_view name) const = 0;
   // Identifies a client: the bytes of an IPv4 address, the /64 network of an IPv6 address; "" for UNIX sockets.

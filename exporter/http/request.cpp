@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/request.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -46,6 +47,11 @@ std::string_view ParsedRequest::header(std::string_view name) const {
     if (is_named(info_.http_headers[i], name)) return value_of(info_.http_headers[i]);
   }
   return {};
+}
+
+bool ParsedRequest::has_header(std::string_view name) const {
+  return std::any_of(info_.http_headers, info_.http_headers + info_.num_headers,
+                     [name](const mg_header& header) { return is_named(header, name); });
 }
 
 std::string ParsedRequest::list_header(std::string_view name) const {

@@ -27,6 +27,7 @@ class ParsedRequest final : public HttpRequest {
   std::string_view path() const override { return path_; }
   std::string_view query() const override { return query_; }
   std::string_view header(std::string_view name) const override;
+  bool has_header(std::string_view name) const override;
   std::string list_header(std::string_view name) const override;
   std::string_view client() const override { return client_; }
   Arrival arrival() const override { return arrival_; }

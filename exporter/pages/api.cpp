@@ -54,6 +54,7 @@ class StreamsRequest final : public HttpRequest {
   std::string_view path() const override { return kStream; }
   std::string_view query() const override { return {}; }
   std::string_view header(std::string_view) const override { return {}; }
+  bool has_header(std::string_view) const override { return false; }
   std::string list_header(std::string_view) const override { return {}; }
   std::string_view client() const override { return "streams"; }
 };

@@ -21,12 +21,18 @@ constexpr std::string_view kFlight = "/debug/flight";
 // The page is its own files and its own API, nothing from elsewhere and nothing inline.
 constexpr std::string_view kPagePolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "form-action 'none'";
+    "form-action 'none'; frame-ancestors 'none'";
 
 // As HttpRequest::client() identifies it.
 bool is_of_this_host(std::string_view client) {
   if (client.size() == 4) return client.front() == 127;
   return std::all_of(client.begin(), client.end(), [](char byte) { return byte == 0; });  // ::1, or a UNIX socket
+}
+
+// Of the values of Sec-Fetch-Site, only same-origin and none are not another site's.
+bool sent_by_web_site(const HttpRequest& request) {
+  const std::string_view site = request.header("Sec-Fetch-Site");
+  return request.has_header("Origin") || !(site.empty() || site == "same-origin" || site == "none");
 }
 
 // As proxies mark what they pass on; some do so only if they are told to.
@@ -86,7 +92,7 @@ void Routes::request_flight(const HttpRequest& request, HttpResponse& response) 
   if (request.method() != "POST") {
     response.fail(405, "only POST is answered here");
     response.headers.emplace_back("Allow", "POST");
-  } else if (!request.header("Origin").empty()) {
+  } else if (sent_by_web_site(request)) {
     response.fail(403, "no web site may ask for a flight");
   } else if (const bool known = flight_access_.clients_are_known && flight_access_.clients_are_known();
              !known && (!is_of_this_host(request.client()) || came_through_proxy(request))) {

@@ -30,7 +30,7 @@ struct FlightAccess {
 //   /-/ready         200 while it serves scrapes, 503 before that and during shutdown; with ?gpu=healthy 503 also while
 //                    a GPU is wedged or in survivability mode
 //   /debug/flight    POST requests a flight. If clients need not authenticate, only for clients on this host, and not
-//                    through a proxy, behind which every client would seem to be on this host
+//                    through a proxy, behind which every client would seem to be on this host; never for web sites
 // Otherwise GET and HEAD only; everything else is 404 or 405. Paths match exactly.
 class Routes final : public HttpHandler {
  public:

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "push/host_name.h"
+#include "platform/host_name.h"
 #include "push/otlp_response.h"
 #include "self/build_info.h"
 

@@ -153,7 +153,7 @@ def check_protocol(binary, folder):
             for method in ("POST", "OPTIONS", "DELETE"):
                 answer = raw(exporter.port, f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
                 check(answer.startswith(b"HTTP/1.1 405"), f"{method} {path}: {answer[:40]}")
-            origin = raw(exporter.port, f"GET {path} HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\nConnection: close\r\n\r\n".encode())
+            origin = raw(exporter.port, f"GET {path} HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.example\r\nConnection: close\r\n\r\n".encode())
             check(b"access-control" not in origin.lower(), f"{path}: open to other web sites")
         # Clients that ask and never read, half a request, and a flood of connections: the next client is served.
         lazy = []
@@ -285,15 +285,46 @@ def check_hostile_streams(binary, folder):
 def check_origins(binary, folder):
     with Exporter(binary, folder / "log", "--simulate=rack", r"--web.cors.origin=https://(one|two)\.example") as exporter:
         for origin, allowed in (("https://one.example", True), ("https://one.example.org", False), ("null", False), ("https://" + "a" * 5000, False)):
-            answer = raw(exporter.port, f"GET /api/v1/snapshot HTTP/1.1\r\nHost: x\r\nOrigin: {origin}\r\nConnection: close\r\n\r\n".encode())
+            answer = raw(exporter.port, f"GET /api/v1/snapshot HTTP/1.1\r\nHost: localhost\r\nOrigin: {origin}\r\nConnection: close\r\n\r\n".encode())
             head = answer.split(b"\r\n\r\n")[0].decode()
             named = re.search(r"Access-Control-Allow-Origin: (.*)\r?", head + "\r")
             check(bool(named) == allowed, f"origin {origin[:40]}: {head}")
             check("Vary: Origin" in head, "caches have to know that answers differ by origin")
-        metrics = raw(exporter.port, b"GET /metrics HTTP/1.1\r\nHost: x\r\nOrigin: https://one.example\r\nConnection: close\r\n\r\n")
+        metrics = raw(exporter.port, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nOrigin: https://one.example\r\nConnection: close\r\n\r\n")
         check(b"Access-Control" not in metrics, "--web.cors.origin concerns the API only")
     wrong = subprocess.run([binary, "--web.cors.origin=("], capture_output=True, text=True)
     check(wrong.returncode != 0 and wrong.stderr.count("\n") == 1 and "--web.cors.origin" in wrong.stderr, f"a wrong expression: {wrong.stderr}")
+
+
+def check_rebinding(binary, folder):
+    """A web page whose own name was pointed at this machine, in the browser of a visitor."""
+    browser = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\nAccept-Language: en-GB\r\n"
+
+    def status(port, path, host, headers, method="GET"):
+        answer = raw(port, f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Connection: close\r\n\r\n".encode())
+        return int(answer.split()[1]), answer
+
+    with Exporter(binary, folder / "log", "--simulate=rack", "--sample.interval=100ms", "--web.allowed-host=gpu.example", "--web.allowed-host=gpu.test") as exporter:
+        for path in ("/", "/metrics", "/api/v1/snapshot", STREAM, "/api/v1/doctor", "/api/v1/flights", "/assets/page.js", "/-/ready", "/nothing"):
+            refused, answer = status(exporter.port, path, f"evil.example:{exporter.port}", browser)
+            check(refused == 421 and b"--web.allowed-host" in answer, f"{path} by a strange name: {answer[:200]}")
+        check(status(exporter.port, "/debug/flight", "evil.example", browser, "POST")[0] == 421, "a flight by a strange name")
+        for host in ("gpu.example", f"GPU.test:{exporter.port}", "127.0.0.1", "[::1]:1", "localhost", socket.gethostname().split(".")[0] + ".lan"):
+            check(status(exporter.port, "/api/v1/snapshot", host, browser)[0] == 200, f"a browser opens {host}")
+        for client in ("Prometheus/3.5.0", "curl/8.5.0", "Telegraf/1.34.0 Go/1.24.1", "kube-probe/1.33"):
+            for path in ("/metrics", "/-/healthy"):
+                check(status(exporter.port, path, "exporter:10068", f"User-Agent: {client}\r\n")[0] == 200, f"{client} asks exporter:10068 for {path}")
+    config = folder / "web.yml"
+    limit = "rate_limit: {interval: 1ms, burst: 1000}\n"
+    config.write_text(limit)
+    password = "Authorization: Basic " + base64.b64encode(b"alice:secret").decode() + "\r\n"
+    with Exporter(binary, folder / "log", "--simulate=rack", f"--web.config.file={config}") as exporter:
+        check(status(exporter.port, "/", "evil.example", browser)[0] == 421, "a configuration without passwords")
+        replace_file(config, limit + f"basic_auth_users: {{alice: {bcrypt('secret', 4)}}}\n")
+        wait_for(lambda: status(exporter.port, "/", "evil.example", browser)[0] == 401, "who knows no password reads nothing")
+        check(status(exporter.port, "/", "gpu.other.example", browser + password)[0] == 200, "who knows it uses any name")
+    wrong = subprocess.run([binary, "--web.allowed-host=gpu.example", "--web.allowed-host=https://gpu.example"], capture_output=True, text=True)
+    check(wrong.returncode != 0 and wrong.stderr.count("\n") == 1 and '"https://gpu.example"' in wrong.stderr, f"no name: {wrong.stderr}")
 
 
 def check_protection(binary, folder):
@@ -343,6 +374,7 @@ def main():
         check_stream(binary, root, folder)
         check_hostile_streams(binary, folder)
         check_origins(binary, folder)
+        check_rebinding(binary, folder)
         check_protection(binary, folder)
     finish(f"{len(PROFILES)} machines, ")
 

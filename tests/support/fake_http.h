@@ -39,6 +39,7 @@ struct FakeRequest final : exporter::HttpRequest {
     const auto it = headers.find(std::string(name));
     return it == headers.end() ? std::string_view() : std::string_view(it->second);
   }
+  bool has_header(std::string_view name) const override { return headers.contains(std::string(name)); }
   std::string list_header(std::string_view name) const override { return std::string(header(name)); }
 };
 

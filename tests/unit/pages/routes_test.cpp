@@ -118,6 +118,7 @@ TEST_CASE("the page may load its own files and nothing else; the API is closed t
   const std::string policy(page.headers.front().second);
   CHECK(page.headers.front().first == "Content-Security-Policy");
   CHECK(policy.find("default-src 'none'") != std::string::npos);
+  CHECK(policy.find("frame-ancestors 'none'") != std::string::npos);  // default-src does not cover it
   CHECK(policy.find("unsafe") == std::string::npos);
   CHECK(policy.find('*') == std::string::npos);
   FakeRequest request;
@@ -160,14 +161,14 @@ TEST_CASE("a flight is asked for by POST, from this host or by a client that is 
   Readiness readiness;
   const auto flights = std::make_shared<Flights>();
   const auto status = [&](bool clients_are_known, const std::string& client, const std::string& method = "POST",
-                          const std::string& header = {}) {
+                          const std::string& header = {}, const std::string& text = "https://example.org") {
     Routes routes("/metrics", metrics, source, requests, readiness, AllowedOrigins(), {},
                   {flights, [clients_are_known] { return clients_are_known; }});
     FakeRequest request;
     request.method_text = method;
     request.path_text = "/debug/flight";
     request.client_text = client;
-    if (!header.empty()) request.headers[header] = "https://example.org";
+    if (!header.empty()) request.headers[header] = text;
     HttpResponse response;
     routes.handle(request, response);
     return response.status;
@@ -185,6 +186,8 @@ TEST_CASE("a flight is asked for by POST, from this host or by a client that is 
   CHECK(status(false, other) == 403);
   CHECK(status(false, std::string("\x20\1\0\0\0\0\0\0", 8)) == 403);
   CHECK(status(true, other, "POST", "Origin") == 403);
+  for (const char* site : {"cross-site", "same-site"})
+    CHECK(status(true, other, "POST", "Sec-Fetch-Site", site) == 403);
   for (const char* method : {"GET", "HEAD", "PUT", "OPTIONS"}) CHECK(status(true, other, method) == 405);
   // Behind a proxy on this host everybody is a client of this host.
   for (const char* header :
@@ -193,7 +196,8 @@ TEST_CASE("a flight is asked for by POST, from this host or by a client that is 
   CHECK(asked() == 0);
   CHECK(status(true, other) == 202);
   CHECK(status(true, loopback, "POST", "X-Forwarded-For") == 202);
-  CHECK(asked() == 2);
+  for (const char* site : {"same-origin", "none"}) CHECK(status(true, other, "POST", "Sec-Fetch-Site", site) == 202);
+  CHECK(asked() == 4);
   Site without;
   CHECK(without.get("/debug/flight", "POST").status == 404);
   CHECK(without.get("/api/v1/flights").status == 404);

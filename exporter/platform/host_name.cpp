@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "push/host_name.h"
-
-#include <unistd.h>
+#include "platform/host_name.h"
 
 #include <array>
+
+#include "platform/sockets.h"
+#ifndef _WIN32
+#include <unistd.h>
+#endif
 
 namespace igpu::exporter {
 
 std::string own_host_name() {
   std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0 || name.front() == '\0') return "unknown";
+  if (::gethostname(name.data(), 255) != 0 || name.front() == '\0') return "unknown";
   return name.data();
 }
 
