@@ -41,6 +41,8 @@ struct FileFacts {
   std::uint64_t inode = 0;  // changes when sysfs recreates a directory
   std::uint64_t size = 0;   // of /proc/<pid>/fd: the number of open descriptors, from Linux 6.2
   Nanoseconds modified{};   // since 1970; zero: unknown
+
+  bool is_regular() const { return (mode & 0170000) == 0100000; }
 };
 
 class Directory {
@@ -49,6 +51,10 @@ class Directory {
 
   // Open, read, close. As File::read.
   virtual Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const = 0;
+  // As read, for a file that its owner may have put there to mislead: only a regular file of this user, to which no
+  // link leads; everything else is Absent{kernel, ENOENT}. Never waits, as the writer of a FIFO could make read do.
+  virtual Reading<std::string_view> read_owned(std::string_view path, std::uint32_t owner,
+                                               std::span<char> buffer) const;
   // As read, but a file that does not fit is cut off at the end of the buffer; for files of which only the start
   // matters.
   virtual Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const = 0;

@@ -48,6 +48,27 @@ int open_at(int directory, std::string_view path, int flags) {
   return fd;
 }
 
+// A regular file at the end of folders, none of which is a link. Component by component: openat2(2) needs Linux 5.6.
+int open_without_links(int directory, std::string_view path) {
+  UniqueFd folder;
+  for (std::size_t slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/')) {
+    UniqueFd next(open_at(directory, path.substr(0, slash), O_PATH | O_DIRECTORY | O_NOFOLLOW));
+    if (!next) return -1;
+    folder = std::move(next);
+    directory = folder.get();
+    path.remove_prefix(slash + 1);
+  }
+  // Opening a device can change it, so the type is checked before, and again by the caller.
+  const PathText name(path);
+  struct ::stat facts {};
+  if (!name.fits() || ::fstatat(directory, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+  if (!S_ISREG(facts.st_mode)) {
+    errno = ENOENT;
+    return -1;
+  }
+  return open_at(directory, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+}
+
 Reading<std::string_view> read_at_start(int fd, std::span<char> buffer, bool may_be_cut, std::string_view where) {
   ssize_t count;
   do count = ::pread(fd, buffer.data(), buffer.size(), 0);
@@ -125,6 +146,14 @@ class LinuxDirectory final : public Directory {
   }
   Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const override {
     return read_file(path, buffer, true);
+  }
+  Reading<std::string_view> read_owned(std::string_view path, std::uint32_t owner,
+                                       std::span<char> buffer) const override {
+    const UniqueFd fd(open_without_links(folder_->get(), path));
+    struct ::stat facts {};
+    if (!fd || ::fstat(fd.get(), &facts) != 0) return outcome_of_errno<std::string_view>(errno, path);
+    if (!S_ISREG(facts.st_mode) || facts.st_uid != owner) return Absent{Reason::kernel, ENOENT};
+    return read_at_start(fd.get(), buffer, false, path);
   }
   Reading<std::unique_ptr<File>> open(std::string_view path) const override {
     UniqueFd fd(open_at(folder_->get(), path, O_RDONLY));

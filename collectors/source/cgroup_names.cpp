@@ -195,6 +195,14 @@ CgroupNames names_of_cgroup(std::string_view path) {
   return names;
 }
 
+std::optional<std::uint32_t> user_of_cgroup(std::string_view path) {
+  // Only at the start: whoever has a control group delegated can create such names below it.
+  if (!take_prefix(path, "/user.slice/user-")) return std::nullopt;
+  std::string_view slice = take_until(path, '/');
+  if (!take_suffix(slice, ".slice")) return std::nullopt;
+  return scan_integer<std::uint32_t>(slice);
+}
+
 std::string_view most_specific_cgroup(std::string_view text) {
   std::string_view root, unified, systemd, any, container;
   while (!text.empty()) {

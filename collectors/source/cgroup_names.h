@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,6 +38,10 @@ struct CgroupNames {
 };
 // A path of /proc/<pid>/cgroup. The names are views into it where no character changes.
 CgroupNames names_of_cgroup(std::string_view path);
+
+// The user in whose session a control group is ("/user.slice/user-1000.slice/..."), who alone can create others below
+// it. nullopt: in no user's session.
+std::optional<std::uint32_t> user_of_cgroup(std::string_view path);
 
 // The most specific path of /proc/<pid>/cgroup: one that names a container or a machine, otherwise that of the unified
 // hierarchy, otherwise systemd's own, otherwise any path except the root. "" if the text contains none.

@@ -2,6 +2,7 @@
 #include "source/container_names.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <memory>
 #include <span>
@@ -19,9 +20,12 @@ constexpr std::string_view kPodLogs = "var/log/pods";
 constexpr std::string_view kContainerLogs = "var/log/containers";
 constexpr std::string_view kDocker = "var/lib/docker/containers/";
 constexpr std::string_view kStorage = "containers/storage/overlay-containers/";
+constexpr std::string_view kHomes = "home";
+constexpr std::array kStateFiles{"containers.json", "volatile-containers.json"};
 constexpr std::size_t kLongestPodName = 253;  // of a DNS subdomain, which pods' names are
 constexpr std::size_t kMostNames = 16384;
 constexpr std::size_t kMostHomes = 256;
+constexpr std::size_t kMostNamesOfHome = 1024;
 constexpr std::size_t kLargestState = 4 << 20;
 constexpr Nanoseconds kSearchAgain = std::chrono::seconds(10);
 
@@ -96,7 +100,8 @@ const PodName* ContainerNames::pod(const std::string& uid) {
   return nullptr;
 }
 
-const std::string& ContainerNames::container(const std::string& id, const std::string& pod_uid) {
+const std::string& ContainerNames::container(const std::string& id, const std::string& pod_uid,
+                                             std::optional<std::uint32_t> user) {
   static const std::string nobody;
   const auto found = [&] {
     const auto it = containers_.find(id);
@@ -104,6 +109,8 @@ const std::string& ContainerNames::container(const std::string& id, const std::s
   };
   if (!is_container_id(id)) return nobody;
   if (const std::string* name = found()) return *name;
+  const bool only_user_may_know = containers_.contains(id);  // the host's own files have been asked
+  if (const std::string* name = only_user_may_know ? name_by_user(user, id) : nullptr) return *name;
   search_for(id);
   if (const std::string* name = found()) return *name;
   // Read once per search: the file has everything that Docker knows about the container.
@@ -112,8 +119,17 @@ const std::string& ContainerNames::container(const std::string& id, const std::s
     if (asked->second.empty() && !pod_uid.empty()) asked->second = only_container_of(pod_uid);
   }
   if (const std::string* name = found()) return *name;
+  if (const std::string* name = name_by_user(user, id)) return *name;
   missing_ = true;
   return nobody;
+}
+
+const std::string* ContainerNames::name_by_user(std::optional<std::uint32_t> user, const std::string& id) const {
+  if (!user) return nullptr;
+  const auto names = by_user_.find(*user);
+  if (names == by_user_.end()) return nullptr;
+  const auto name = names->second.find(id);
+  return name == names->second.end() ? nullptr : &name->second;
 }
 
 std::optional<Absent> ContainerNames::why_missing() const {
@@ -131,13 +147,34 @@ void ContainerNames::search_for(const std::string& id) {
   std::erase_if(containers_, [](const auto& entry) { return entry.second.empty(); });
   read_pods();
   read_container_logs();
-  read_storage("var/lib/");
+  for (const char* file : kStateFiles) {
+    const std::string path = "var/lib/" + std::string(kStorage) + file;
+    read_state([&](std::span<char> buffer) { return root_.read(path, buffer); }, containers_, kMostNames);
+  }
+  read_homes();
+}
+
+// A home is whatever its user makes of it.
+void ContainerNames::read_homes() {
   std::vector<std::string> homes;
-  (void)root_.for_each("home", [&](std::string_view user) {
+  (void)root_.for_each(kHomes, [&](std::string_view user) {
     homes.emplace_back(user);
     return homes.size() < kMostHomes;
   });
-  for (const std::string& user : homes) read_storage("home/" + user + "/.local/share/");
+  for (const std::string& user : homes) {
+    const std::string home = std::string(kHomes) + "/" + user;
+    const auto facts = root_.stat(home);
+    const auto folder = root_.open_directory(home);
+    if (folder.is_absent()) note(folder.absent());
+    if (!facts || !folder) continue;
+    NamesById& names = by_user_[facts->uid];
+    if (names.size() >= kMostNamesOfHome) names.clear();
+    for (const char* file : kStateFiles) {
+      const std::string path = ".local/share/" + std::string(kStorage) + file;
+      read_state([&](std::span<char> buffer) { return (*folder)->read_owned(path, facts->uid, buffer); }, names,
+                 kMostNamesOfHome);
+    }
+  }
 }
 
 void ContainerNames::note(const Absent& absent) {
@@ -176,21 +213,14 @@ void ContainerNames::read_docker(const std::string& id) {
   });
 }
 
-void ContainerNames::read_storage(const std::string& folder) {
-  for (const char* file : {"containers.json", "volatile-containers.json"})
-    read_storage_file(folder + std::string(kStorage) + file);
-}
-
-void ContainerNames::read_storage_file(const std::string& path) {
-  // Opened first: most machines have none of these files.
-  const auto file = root_.open(path);
-  if (!file) {
-    if (file.is_absent()) note(file.absent());
+void ContainerNames::read_state(const std::function<Reading<std::string_view>(std::span<char>)>& read, NamesById& into,
+                                std::size_t most) {
+  const auto buffer = std::make_unique_for_overwrite<char[]>(kLargestState);
+  const auto text = read({buffer.get(), kLargestState});
+  if (!text) {
+    if (text.is_absent()) note(text.absent());
     return;
   }
-  const auto buffer = std::make_unique<char[]>(kLargestState);
-  const auto text = (*file)->read({buffer.get(), kLargestState});
-  if (!text) return;
   // [{"id": "...", "names": ["..."]}, ...], members in any order.
   struct Entry {
     std::string id;
@@ -203,8 +233,8 @@ void ContainerNames::read_storage_file(const std::string& path) {
       entries[steps[0].index].name = plain_container_name(value);
   });
   for (auto& [index, entry] : entries)
-    if (is_container_id(entry.id) && !entry.name.empty() && containers_.size() < kMostNames)
-      containers_.try_emplace(std::move(entry.id), std::move(entry.name));
+    if (is_container_id(entry.id) && !entry.name.empty() && into.size() < most)
+      into.try_emplace(std::move(entry.id), std::move(entry.name));
 }
 
 // The pod's folder is enough to name the container of a pod with only one.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -51,8 +54,10 @@ class ContainerNames {
   void begin_scan(Nanoseconds now);
   // The pod with this uid; null if the host has no name for it.
   const PodName* pod(const std::string& uid);
-  // The name of a container; "" if the host has none. pod_uid: its pod's, or "".
-  const std::string& container(const std::string& id, const std::string& pod_uid);
+  // The name of a container; "" if the host has none. pod_uid: its pod's, or "". user: in whose session its control
+  // group is (cgroup_names.h); only then that user's own files name it, and only if no file of the host does.
+  const std::string& container(const std::string& id, const std::string& pod_uid,
+                               std::optional<std::uint32_t> user = std::nullopt);
 
   // Why requested names of containers are missing; nullopt if none is.
   std::optional<Absent> why_missing() const;
@@ -64,8 +69,11 @@ class ContainerNames {
   void read_pods();
   void read_container_logs();
   void read_docker(const std::string& id);
-  void read_storage(const std::string& folder);
-  void read_storage_file(const std::string& path);
+  void read_homes();
+  // A file of Podman's storage.
+  void read_state(const std::function<Reading<std::string_view>(std::span<char>)>& read, NamesById& into,
+                  std::size_t most);
+  const std::string* name_by_user(std::optional<std::uint32_t> user, const std::string& id) const;
   void note(const Absent& absent);
   std::string only_container_of(const std::string& pod_uid) const;
 
@@ -73,6 +81,7 @@ class ContainerNames {
   std::map<std::string, PodName, std::less<>> pods_;             // by uid
   std::map<std::string, std::string, std::less<>> pod_folders_;  // by uid
   NamesById containers_;                                         // by id; "" for those that were not found
+  std::map<std::uint32_t, NamesById> by_user_;                   // from the files of users' homes
   std::set<std::string, std::less<>> asked_;                     // not found, by id and uid
   Nanoseconds now_{};
   std::optional<Nanoseconds> searched_;

@@ -111,7 +111,7 @@ bool WorkloadNaming::set_container(const ClientProcess& process, WorkloadLabels&
   if (process.container_id.empty()) {
     labels.container = names.machine;
   } else if (names_ != nullptr) {
-    labels.container = names_->container(process.container_id, process.pod_uid);
+    labels.container = names_->container(process.container_id, process.pod_uid, user_of_cgroup(process.cgroup));
   }
   const std::string name = labels.container.empty() ? process.container_id.substr(0, kShortId) : labels.container;
   const bool in_pod = set_pod(process, labels);

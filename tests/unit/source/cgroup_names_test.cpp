@@ -61,6 +61,21 @@ TEST_CASE("containerd outside of Kubernetes") {
   });
 }
 
+TEST_CASE("the user of a session is the one at the start of the path") {
+  CHECK(user_of_cgroup("/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-x.scope") == 1000U);
+  CHECK(user_of_cgroup("/user.slice/user-0.slice") == 0U);
+  CHECK(user_of_cgroup("/user.slice/user-4294967295.slice/a") == 4294967295U);
+  // Whoever has a control group delegated can create such names below it.
+  for (const char* path :
+       {"", "/", "/system.slice/docker-x.scope", "/user.slice", "/user.slice/user-.slice/a", "/user.slice/user-x.slice",
+        "/user.slice/user-4294967296.slice", "/user.slice/user--1.slice", "/user.slice/user-1000.slicex/a",
+        "/user.slice/user-1000.scope", "/system.slice/a.service/user.slice/user-1000.slice/b",
+        "/lxc.payload.a/user.slice/user-1000.slice/b", "/../user.slice/user-1000.slice/b"}) {
+    CAPTURE(path);
+    CHECK_FALSE(user_of_cgroup(path));
+  }
+}
+
 TEST_CASE("Podman rootful, rootless, below a service, and its monitor") {
   const std::string scope = "libpod-" + kId + ".scope";
   check({

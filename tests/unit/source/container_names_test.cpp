@@ -2,9 +2,16 @@
 #include "source/container_names.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "support/locked_directory.h"
 #include "support/machine_tree.h"
@@ -106,7 +113,63 @@ TEST_CASE("Podman with root and without, volatile containers too") {
               R"([{"names":["night"],"id":")" + kOther + R"("}])");
   auto& names = scene.names();
   CHECK(names.container(kId, "") == "encoder");
-  CHECK(names.container(kOther, "") == "night");
+  CHECK(names.container(kOther, "", ::getuid()) == "night");
+}
+
+struct HomeScene : Scene {
+  static constexpr const char* kFolder = "home/mallory/.local/share/containers/storage/overlay-containers";
+  std::string real(const std::string& path) { return tree.path("host/" + path); }
+  static std::string state(const std::string& id, const std::string& name) {
+    return R"([{"id":")" + id + R"(","names":[")" + name + R"("]}])";
+  }
+};
+
+TEST_CASE("a home names only the containers of its own user's session, and only if the host's files do not") {
+  HomeScene scene;
+  scene.write("var/lib/docker/containers/" + kId + "/config.v2.json", R"({"Name":"/database"})");
+  scene.write(std::string(HomeScene::kFolder) + "/containers.json", HomeScene::state(kId, "harmless"));
+  scene.write(std::string(HomeScene::kFolder) + "/volatile-containers.json", HomeScene::state(kOther, "mine"));
+  auto& names = scene.names();
+  for (const auto user : {std::optional<std::uint32_t>(), std::optional<std::uint32_t>(::getuid())})
+    CHECK(names.container(kId, "", user) == "database");
+  CHECK(names.container(kOther, "") == "");
+  CHECK(names.container(kOther, "", ::getuid() + 1) == "");
+  CHECK(names.container(kOther, "", ::getuid()) == "mine");
+  CHECK(names.container(kOther, "", ::getuid()) == "mine");
+}
+
+TEST_CASE("a FIFO in a home blocks nobody, and no link and no device is followed from it") {
+  const std::vector<std::function<void(HomeScene&)>> attacks{
+      [](HomeScene& scene) {
+        scene.tree.make_directory(std::string("host/") + HomeScene::kFolder);
+        REQUIRE(::mkfifo(scene.real(std::string(HomeScene::kFolder) + "/containers.json").c_str(), 0600) == 0);
+      },
+      [](HomeScene& scene) {
+        scene.write("root/secret.json", HomeScene::state(kOther, "secret"));
+        scene.tree.make_directory(std::string("host/") + HomeScene::kFolder);
+        std::filesystem::create_symlink(scene.real("root/secret.json"),
+                                        scene.real(std::string(HomeScene::kFolder) + "/containers.json"));
+      },
+      [](HomeScene& scene) {
+        scene.write("root/containers/storage/overlay-containers/containers.json", HomeScene::state(kOther, "secret"));
+        scene.tree.make_directory("host/home/mallory/.local/share");
+        std::filesystem::create_directory_symlink(scene.real("root/containers"),
+                                                  scene.real("home/mallory/.local/share/containers"));
+      },
+      [](HomeScene& scene) {
+        scene.tree.make_directory(std::string("host/") + HomeScene::kFolder);
+        std::filesystem::create_symlink("/dev/zero", scene.real(std::string(HomeScene::kFolder) + "/containers.json"));
+      }};
+  for (std::size_t i = 0; i < attacks.size(); ++i) {
+    CAPTURE(i);
+    HomeScene scene;
+    attacks[i](scene);
+    scene.write("home/alice/.local/share/containers/storage/overlay-containers/containers.json",
+                HomeScene::state(kId, "night"));
+    auto& names = scene.names();
+    CHECK(names.container(kOther, "", ::getuid()) == "");
+    CHECK(names.container(kId, "", ::getuid()) == "night");
+  }
 }
 
 TEST_CASE("a broken state file names nobody, and hides nobody else") {
@@ -117,7 +180,7 @@ TEST_CASE("a broken state file names nobody, and hides nobody else") {
               R"([{"id":")" + kOther + R"(","names":["night"]}])");
   auto& names = scene.names();
   CHECK(names.container(kId, "") == "");
-  CHECK(names.container(kOther, "") == "night");
+  CHECK(names.container(kOther, "", ::getuid()) == "night");
 }
 
 TEST_CASE("a container that came later is found, but nobody is searched for all the time") {

@@ -80,6 +80,8 @@ def make_root():
     storage = f"{ROOT}/home/alice/.local/share/containers/storage/overlay-containers"
     os.makedirs(storage)
     write(f"{storage}/containers.json", json.dumps([{"id": IDS["rootless"], "names": ["transcoder"]}]))
+    for path in (f"{ROOT}/home/alice", f"{storage}/containers.json"):  # as of the user in whose session it runs
+        os.chown(path, 1000, 1000)
 
 
 def cgroup(path):
