@@ -60,18 +60,18 @@ std::optional<FaultProcess> process_between(std::string_view text, char open, ch
   return process;
 }
 
-// The number of "Tile0: GT1: GUC: " and the like.
+// The number of "Tile0: GT1: GUC: CT: " and the like; of Intel's own i915 "GT1 [GUC COMMUNICATION] CT: ".
 std::optional<std::uint32_t> take_gt(std::string_view& text) {
   std::optional<std::uint32_t> gt;
   for (const std::string_view word : {"Tile", "GT"}) {
     std::string_view rest = text;
     if (!take(rest, word)) continue;
     const auto number = take_digits(rest);
-    if (!number || !take(rest, ": ")) continue;
+    if (!number || !(take(rest, ": ") || (take(rest, " ") && rest.starts_with('[')))) continue;
     text = rest;
     if (word == "GT") gt = number;
   }
-  (void)(take(text, "GUC: ") || take(text, "GuC: "));
+  for (const std::string_view part : {"GUC: ", "GuC: ", "[GUC COMMUNICATION] ", "CT: "}) (void)take(text, part);
   return gt;
 }
 
@@ -129,27 +129,74 @@ struct Start {
   std::string_view text;
   FaultSign sign;
 };
+// By source file; fault_lines_test.cpp has a whole line of each, by kernel version.
 constexpr std::array kI915Starts{
+    // i915_gpu_error.c, gt/intel_reset.c, gt/intel_gt_pm.c, i915_gem.c, DRM core
     Start{"GPU HANG: ecode ", FaultSign::hang},
     Start{"Resetting chip for ", FaultSign::full_reset},
     Start{"Failed to reset chip", FaultSign::wedged},
+    Start{"GPU reset not supported", FaultSign::wedged},
+    Start{"Failed to initialise HW following reset", FaultSign::wedged},
+    Start{"Failed to initialize GPU, declaring it wedged", FaultSign::wedged},
+    Start{"Failed to re-initialize GPU", FaultSign::wedged},
     Start{"device wedged, needs recovery", FaultSign::wedged},
+    // gt/uc/intel_guc_submission.c
     Start{"Engine reset failed on ", FaultSign::engine_reset_failed},
+    Start{"GuC engine reset request failed on ", FaultSign::engine_reset_failed},
     Start{"TLB invalidation response timed out", FaultSign::firmware},
+    Start{"tlb invalidation response timed out", FaultSign::firmware},
+    // gt/uc/intel_guc_ct.c
+    Start{"No response for request ", FaultSign::firmware},
+    Start{"Communication stalled for ", FaultSign::firmware},
+    // gt/uc/intel_guc.c
+    Start{"Crash dump notification", FaultSign::firmware},
+    Start{"Exception notification", FaultSign::firmware},
+    Start{"Unknown crash notification", FaultSign::firmware},
+    Start{"notification: Crash dump!", FaultSign::firmware},
+    Start{"notification: Exception!", FaultSign::firmware},
+    Start{"early notification: ", FaultSign::firmware},
+    Start{"Received GuC crash dump notification", FaultSign::firmware},
+    Start{"Received GuC exception notification", FaultSign::firmware},
+    Start{"Received early GuC ", FaultSign::firmware},
+    // gt/uc/intel_guc_fw.c, gt/uc/intel_uc.c
+    Start{"load failed: status", FaultSign::firmware},
+    Start{"GuC load failed: status", FaultSign::firmware},
+    Start{"GuC initialization failed ", FaultSign::firmware},
 };
 constexpr std::array kXeStarts{
+    // xe_guc_submit.c
     Start{"Timedout job: ", FaultSign::job_timeout},
     Start{"Engine reset: ", FaultSign::engine_reset},
     Start{"Engine memory CAT error", FaultSign::cat_error},
     Start{"Engine memory cat error", FaultSign::cat_error},  // of earlier kernels, with drm.debug
     Start{"Memory CAT error reported by GuC", FaultSign::cat_error},
     Start{"GuC engine reset request failed on ", FaultSign::engine_reset_failed},
+    Start{"Schedule disable failed to respond", FaultSign::firmware},
+    Start{"Schedule enable failed to respond", FaultSign::firmware},
+    Start{"Suspend fence, guc_id=", FaultSign::firmware},
+    Start{"Pending enable failed to respond", FaultSign::firmware},
+    Start{"Pending enable/disable failed to respond", FaultSign::firmware},
+    // xe_gt.c, xe_gt_pagefault.c, xe_pagefault.c, xe_device.c, DRM core
     Start{"reset started", FaultSign::gt_reset},
     Start{"reset failed (", FaultSign::gt_reset_failed},
-    Start{"Schedule disable failed to respond", FaultSign::firmware},
     Start{"Fault response: Unsuccessful", FaultSign::page_fault},
     Start{"CRITICAL: Xe has declared device ", FaultSign::wedged},
     Start{"device wedged, needs recovery", FaultSign::wedged},
+    // xe_gt_tlb_invalidation.c, xe_tlb_inval.c
+    Start{"TLB invalidation fence timeout", FaultSign::firmware},
+    Start{"TLB invalidation time'd out", FaultSign::firmware},
+    // xe_guc_ct.c
+    Start{"Timed out wait for G2H", FaultSign::firmware},
+    Start{"No forward process on H2G", FaultSign::firmware},
+    Start{"G2H channel broken", FaultSign::firmware},
+    Start{"CT dequeue failed", FaultSign::firmware},
+    Start{"GuC Crash dump notification", FaultSign::firmware},
+    Start{"GuC Exception notification", FaultSign::firmware},
+    Start{"Unknown GuC crash notification", FaultSign::firmware},
+    // xe_guc.c
+    Start{"Received early GuC ", FaultSign::firmware},
+    Start{"load failed: status", FaultSign::firmware},
+    Start{"GuC load failed: status", FaultSign::firmware},
 };
 
 // "[Hardware Error]: HEC Uncorrected FW FD Corruption error reported, bit[2] is set"; the line before it says where.
@@ -168,11 +215,26 @@ bool find_sign(const std::array<Start, N>& starts, std::string_view& text, Fault
   return false;
 }
 
+// "vcs0 reset request timed out: {...}" and "intel_gt_reset_global timed out, cancelling all in-flight rendering.",
+// which begin with the name of an engine and of a function.
+bool read_named_timeout(std::string_view text, FaultLine& line) {
+  const std::string_view rest = text.substr(std::min(text.find(' '), text.size()));
+  const bool is_wedged = rest.starts_with(" timed out, cancelling all in-flight rendering");
+  line.sign = is_wedged ? FaultSign::wedged : FaultSign::firmware;
+  return is_wedged || rest.starts_with(" reset request timed out: ");
+}
+
+// "mmio request 0x4509: no reply 0" and, of xe, "GuC mmio request 0x4509: no reply 0".
+bool is_request_without_reply(std::string_view text) {
+  (void)take(text, "GuC ");
+  return take(text, "mmio request ") && text.find(": no reply ") != std::string_view::npos;
+}
+
 bool read_i915(std::string_view text, FaultLine& line) {
   if (!find_sign(kI915Starts, text, line)) {
-    if (text.find(" reset request timed out: ") == std::string_view::npos || text.find(' ') > 8) return false;
-    line.sign = FaultSign::firmware;  // "vcs0 reset request timed out: {...}"
-    return true;
+    if (read_named_timeout(text, line)) return true;
+    line.sign = FaultSign::firmware;
+    return is_request_without_reply(text);
   }
   if (line.sign == FaultSign::hang) read_hang(text, line);
   return true;
@@ -190,7 +252,7 @@ void read_job_timeout(std::string_view text, FaultLine& line) {
 bool read_xe(std::string_view text, FaultLine& line) {
   if (!find_sign(kXeStarts, text, line)) {
     line.sign = FaultSign::firmware;
-    return is_firmware_error(text);
+    return is_firmware_error(text) || is_request_without_reply(text);
   }
   switch (line.sign) {
     case FaultSign::job_timeout:

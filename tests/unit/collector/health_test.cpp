@@ -926,6 +926,32 @@ TEST_CASE(
   CHECK(s.value(kProcessHangs, {{"pid", "8"}}) == 1);
 }
 
+TEST_CASE("firmware that died, and the reset of the GT that it takes, are one hang") {
+  Scene s;
+  s.scrape();
+  s.write_log(kDgpu, "xe 0000:03:00.0: [drm] *ERROR* TLB invalidation fence timeout, seqno=32 recv=31");
+  s.xe_log("Timed out wait for G2H, fence 12, action 7000, done no");
+  s.xe_log("GuC Crash dump notification");
+  s.xe_log("reset started");
+  s.xe_log("reset done");
+  s.scrape();
+  CHECK(s.value(kHangs, {{"device", kDgpu}, {"kind", "firmware"}}) == 1);
+  CHECK(s.sum(kHangs) == 1);
+}
+
+TEST_CASE("i915 that gave the GPU up at its start, because its firmware did not load") {
+  Scene s;
+  s.scrape();
+  s.answers["renderD128"] = EIO;
+  s.i915_log("*ERROR* GT0: GuC initialization failed -2");
+  s.i915_log("*ERROR* GT0: Enabling uc failed (-5)");
+  s.i915_log("*ERROR* GT0: Failed to initialize GPU, declaring it wedged!");
+  s.scrape();
+  CHECK(s.value(kHangs, {{"device", kIgpu}, {"kind", "firmware"}}) == 1);
+  CHECK(s.value(kWedged, {{"device", kIgpu}}) == 1);
+  CHECK(s.value(kLast, {{"device", kIgpu}, {"kind", "wedged"}}));
+}
+
 TEST_CASE("an engine reset after a normal end is no reason to read anything else") {
   Scene s;
   s.scrape();
