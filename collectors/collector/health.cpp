@@ -94,6 +94,7 @@ void HealthCollector::follow(const HealthScrape& scrape) {
     fresh.hangs = known->second.hangs;
     fresh.processes = std::move(known->second.processes);
     fresh.last = std::move(known->second.last);
+    fresh.events = std::move(known->second.events);
     fresh.named = std::move(known->second.named);
     fresh.unread_dump = std::move(known->second.unread_dump);
     fresh.dump = std::move(known->second.dump);
@@ -207,8 +208,10 @@ void HealthCollector::read_hangs(HealthScrape& scrape, MachinePass& pass, Sample
   const bool log_was_old = log_is_old_;
   read_log(scrape, out);
   if (log_was_old) end_old_hangs(pass);
-  for (const QueueEvent& event : events)
-    (void)event.device->incidents.add(event.line, event.time, FaultSource::queue_events, event.age);
+  for (const QueueEvent& event : events) {
+    const auto added = event.device->incidents.add(event.line, event.time, FaultSource::queue_events, event.age);
+    if (added.kind) note_event(*event.device, to_string(*added.kind), event.age, false);
+  }
   count_hangs(pass, false);
 }
 
@@ -248,8 +251,9 @@ void HealthCollector::take(const FaultLine& line, const KernelLogRecord& record,
     default:
       break;
   }
-  if (device->incidents.add(line, record.time, FaultSource::kernel_log, age) && !device->first_line)
-    device->first_line = HealthDevice::Line{std::move(text), age};
+  const auto added = device->incidents.add(line, record.time, FaultSource::kernel_log, age);
+  if (added.kind) note_event(*device, to_string(*added.kind), age, log_is_old_);
+  if (added.begins && !device->first_line) device->first_line = HealthDevice::Line{std::move(text), age};
 }
 
 std::vector<HealthCollector::QueueEvent> HealthCollector::queue_events(HealthScrape& scrape) {
@@ -273,10 +277,11 @@ void HealthCollector::count_hangs(MachinePass& pass, bool are_old) {
   for (auto& [address, device] : devices_) {
     const auto first = std::exchange(device.first_line, std::nullopt);
     for (const HangIncidents::Change& hang : device.incidents.take_changes()) {
-      if (hang.counted)
-        note_fault(device, to_string(hang.kind), hang.age, are_old, first && first->age == hang.age ? first->text : "");
       if (are_old) continue;
-      if (hang.counted) ++device.hangs[static_cast<std::size_t>(hang.kind)][index_of(hang.engine_class)];
+      if (hang.counted) {
+        ++device.hangs[static_cast<std::size_t>(hang.kind)][index_of(hang.engine_class)];
+        request_flight(device, to_string(hang.kind), hang.age, first && first->age == hang.age ? first->text : "");
+      }
       if (device.named.note_hang(hang.queue, hang.kind, hang.process))
         count_process(device, address, hang.kind, *hang.process, pass);
     }
@@ -403,16 +408,26 @@ void HealthCollector::ask_drivers(const HealthScrape& scrape, SampleSink& out) {
 
 void HealthCollector::note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age, bool is_old,
                                  std::string line) {
-  if (flights_ && !is_old) {
-    const FlightCause cause = kind == kFull         ? FlightCause::reset
-                              : kind == kWedgedKind ? FlightCause::wedged
-                                                    : FlightCause::hang;
-    flights_->request({cause, device.address, std::string(kind), scrape_began_ - age, std::move(line)});
-  }
+  if (!is_old) request_flight(device, kind, age, std::move(line));
+  note_event(device, kind, age, is_old);
+}
+
+// Of every line and event, so that a storm that counts as one hang is seen to go on.
+void HealthCollector::note_event(HealthDevice& device, std::string_view kind, Nanoseconds age, bool is_old) {
+  if (!is_old) ++device.events[kind];
   const auto now = unix_now();
   if (!now) return;
   double& last = device.last[kind];
   last = std::max(last, *now - to_seconds(age).value);
+}
+
+void HealthCollector::request_flight(const HealthDevice& device, std::string_view kind, Nanoseconds age,
+                                     std::string line) {
+  if (!flights_) return;
+  const FlightCause cause = kind == kFull         ? FlightCause::reset
+                            : kind == kWedgedKind ? FlightCause::wedged
+                                                  : FlightCause::hang;
+  flights_->request({cause, device.address, std::string(kind), scrape_began_ - age, std::move(line)});
 }
 
 // From the boot time in /proc/stat, whose clock stands still in a capture, too.

@@ -78,13 +78,17 @@ class HealthCollector final : public MachineCollector {
   void begin_reading_dumps(const HealthScrape& scrape, SampleSink& out);
   void name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out);
   void ask_drivers(const HealthScrape& scrape, SampleSink& out);
-  // is_old: the fault is from before the start. line: the kernel's line that reported it.
+  // is_old: from before the start. line: the kernel's line that reported it.
   void note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age, bool is_old, std::string line = {});
+  void note_event(HealthDevice& device, std::string_view kind, Nanoseconds age, bool is_old);
+  void request_flight(const HealthDevice& device, std::string_view kind, Nanoseconds age, std::string line);
   std::optional<double> unix_now();
 
   // health_page.cpp
   void write(const Gpu& gpu, const HealthDevice& device, SampleSink& out) const;
   void write_hangs(const Gpu& gpu, const HealthDevice& device, SampleSink& out) const;
+  bool is_reported(const Gpu& gpu, HangKind kind) const;
+  void write_events(const Gpu& gpu, const HealthDevice& device, SampleSink& out) const;
   void write_lost(SampleSink& out) const;
   void write_features(const HealthScrape& scrape, SampleSink& out) const;
 

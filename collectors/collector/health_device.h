@@ -54,7 +54,8 @@ struct HealthDevice {
   std::string unread_dump;                  // path of a new dump's content
   std::unique_ptr<SlowReads> dump;          // reads the start of the dump, for as long as that takes
   bool dump_is_new = false;                 // reading it began in this scrape
-  std::map<std::string_view, double> last;  // time of the last fault by kind, in seconds since 1970
+  std::map<std::string_view, double> last;  // time of the last line or event by kind, in seconds since 1970
+  std::map<std::string_view, std::uint64_t> events;
 
   bool has_unread_dump() const { return !unread_dump.empty() || dump; }
 };

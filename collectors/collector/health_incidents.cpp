@@ -63,7 +63,7 @@ bool may_follow(const FaultLine& line, const std::bitset<16>& signs, HangKind ki
 
 void HangIncidents::begin_scrape(Nanoseconds now) {
   // now_ is still the time of the previous scrape: what was logged before it has been read.
-  const auto is_over = [&](const auto& seen) { return now_ - seen.read_at > kWithin; };
+  const auto is_over = [&](const auto& seen) { return now_ - seen.read_at > kWithinQueue; };
   if (std::erase_if(recent_, is_over) > 0) find_queues();
   std::erase_if(engine_resets_, [&](const auto& known) { return is_over(known.second); });
   now_ = now;
@@ -78,9 +78,11 @@ void HangIncidents::forget() {
 
 bool HangIncidents::fits(const Incident& incident, const FaultLine& line, Nanoseconds time, std::size_t source) const {
   const Report& own = incident.by[source];
-  const bool is_near = own.last ? time - *own.last <= kWithin : scrape_ - incident.scrape <= 1;
+  const bool is_same_queue = line.queue && line.queue == incident.queue;
+  const bool is_near = own.last ? time - *own.last <= (is_same_queue ? kWithinQueue : kWithin)  //
+                                : scrape_ - incident.scrape <= 1;
   return is_near && may_equal(incident.gt, line.gt) && may_equal(incident.queue, line.queue) &&
-         may_follow(line, own.signs, incident.kind, line.queue && line.queue == incident.queue);
+         may_follow(line, own.signs, incident.kind, is_same_queue);
 }
 
 // The one that this source reported last, or else the oldest one that only another source has reported: both report the
@@ -146,7 +148,7 @@ void HangIncidents::give_queue(Incident& incident, std::uint32_t queue) {
 void HangIncidents::add_engine_reset(Incident& incident, std::size_t source, Nanoseconds time) {
   for_each_of(engine_resets_, {*incident.queue, incident.gt}, [&](const auto& known) {
     const EngineReset& reset = known->second;
-    const bool is_near = reset.source == source ? time - reset.time <= kWithin : scrape_ - reset.scrape <= 1;
+    const bool is_near = reset.source == source ? time - reset.time <= kWithinQueue : scrape_ - reset.scrape <= 1;
     if (!is_near) return;
     if (!incident.engine_class) incident.engine_class = reset.engine_class;
     auto& process = incident.by[reset.source].process;
@@ -155,17 +157,18 @@ void HangIncidents::add_engine_reset(Incident& incident, std::size_t source, Nan
   });
 }
 
-bool HangIncidents::add(const FaultLine& line, Nanoseconds time, FaultSource source_of_line, Nanoseconds age) {
+HangIncidents::Added HangIncidents::add(const FaultLine& line, Nanoseconds time, FaultSource source_of_line,
+                                        Nanoseconds age) {
   const auto source = static_cast<std::size_t>(source_of_line);
   const auto kind = kind_of(line);
   Incident* incident = line.sign == FaultSign::engine_reset && line.queue ? of_same_queue(line, time, source)
                                                                           : incident_of(line, time, source);
   if (incident == nullptr && !kind) {
-    if (line.sign != FaultSign::engine_reset || !line.queue) return false;
+    if (line.sign != FaultSign::engine_reset || !line.queue) return {};
     if (engine_resets_.size() == kMostEngineResets) engine_resets_.clear();
     engine_resets_.insert_or_assign(GtQueue{*line.queue, line.gt},
                                     EngineReset{source, time, now_, scrape_, line.engine_class, line.process});
-    return false;
+    return {};
   }
   const bool begins = incident == nullptr;
   if (begins) incident = &new_incident(*kind, age, source);
@@ -183,7 +186,7 @@ bool HangIncidents::add(const FaultLine& line, Nanoseconds time, FaultSource sou
   if (!incident->queue && line.queue) give_queue(*incident, *line.queue);
   if (!incident->engine_class) incident->engine_class = line.engine_class;
   if (line.queue) add_engine_reset(*incident, source, time);
-  return begins;
+  return {begins, kind && incident->kind == HangKind::firmware ? *kind : incident->kind};
 }
 
 void HangIncidents::settle(Incident& incident) {

@@ -27,7 +27,7 @@ inline constexpr std::size_t kFaultSources = 2;
 // firmware that does not answer. So any other line that the hang already has from this source begins another hang, as
 // does a line with the id of another queue. A line without a kind begins no hang. The reset of an engine has none,
 // because it also follows the normal end of a queue; it only adds its class and its process to a hang of the same
-// queue.
+// queue. Lines of one queue may be further apart: before the last one xe waits up to 5 s for the firmware.
 //
 // The sources have different clocks, which drift apart by seconds in days, so times of different sources are not
 // compared. A line belongs to a hang that only another source has reported if both name the same queue, or if one of
@@ -36,6 +36,7 @@ inline constexpr std::size_t kFaultSources = 2;
 class HangIncidents {
  public:
   static constexpr Nanoseconds kWithin = std::chrono::seconds(5);
+  static constexpr Nanoseconds kWithinQueue = std::chrono::seconds(10);  // between lines that name the same queue
 
   struct Change {
     HangKind kind{};
@@ -45,10 +46,16 @@ class HangIncidents {
     std::optional<FaultProcess> process;  // first known since the last call; a hang names at most one process
     Nanoseconds age{};                    // the age that was passed with the first line
   };
+  struct Added {
+    bool begins = false;  // the line begins a hang
+    // Of the hang that the line belongs to; nullopt: of none. What ends firmware that does not answer, such as a reset,
+    // keeps its own kind, because it is why programs lose their work.
+    std::optional<HangKind> kind;
+  };
 
   void begin_scrape(Nanoseconds now);
-  // time: on the clock of the source. age: returned in Change. Returns true if the line begins a hang.
-  bool add(const FaultLine& line, Nanoseconds time, FaultSource source, Nanoseconds age);
+  // time: on the clock of the source. age: returned in Change.
+  Added add(const FaultLine& line, Nanoseconds time, FaultSource source, Nanoseconds age);
   // The changes since the last call. Call it after the lines of all sources were added.
   std::vector<Change> take_changes();
   // Lines added after this call belong to no earlier hang.

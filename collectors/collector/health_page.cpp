@@ -37,7 +37,12 @@ constexpr Metric<Flag, 1> kWedged{"intel_gpu_wedged",
                                   {"device"}};
 constexpr Metric<Seconds, 2> kLastFault{"intel_gpu_last_fault_timestamp_seconds",
                                         Kind::gauge,
-                                        "Time of the last fault of this kind, since 1970.",
+                                        "Time of the last line or event about a fault of this kind, since 1970.",
+                                        {"device", "kind"}};
+constexpr Metric<Count, 2> kFaultEvents{"intel_gpu_fault_events_total",
+                                        Kind::counter,
+                                        "Lines of the kernel log and events about faults; a storm of them may be one "
+                                        "hang.",
                                         {"device", "kind"}};
 constexpr Metric<Count, 1> kHealthLost{"intel_gpu_fault_events_lost_total",
                                        Kind::counter,
@@ -53,7 +58,8 @@ constexpr std::array<T, A + B> joined(const T (&first)[A], const std::array<T, B
 }
 
 constexpr auto kHealthMetrics = joined<const MetricDescriptor*>(
-    {&kResets, &kCoreDumps, &kHealthHangs, &kProcessHangs, &kWedged, &kLastFault, &kHealthLost}, HealthFiles::kMetrics);
+    {&kResets, &kCoreDumps, &kHealthHangs, &kProcessHangs, &kWedged, &kLastFault, &kFaultEvents, &kHealthLost},
+    HealthFiles::kMetrics);
 
 constexpr FeatureDescriptor kEventsFeature{"fault_events", "Resets, wedged GPUs and core dumps as they happen.",
                                            Need::uevents, true};
@@ -129,7 +135,9 @@ constexpr CollectorInfo HealthCollector::kInfo{
         "(xe), `firmware` (it did not answer, or reported an error). One hang is one count, although the kernel "
         "writes up to four lines about it; `class` is `unknown` where they do not name it. "
         "`intel_gpu_last_fault_timestamp_seconds` also has `full` (a reset of the whole GPU), `wedged` and "
-        "`core_dump`, and is absent until the first fault. The process is the one that opened the render node (xe) or "
+        "`core_dump`, and is absent until the first fault. It and `intel_gpu_fault_events_total` follow every line "
+        "and event, also those that belong to a hang that counts already. The process is the one that "
+        "opened the render node (xe) or "
         "made the context (i915), which may be a compositor or a broker. Without the kernel log (CAP_SYSLOG) and, on "
         "xe, the BPF programs (CAP_BPF and CAP_PERFMON) the usual hang is in no count: what is left without any right "
         "are full resets of i915, one core dump an hour of xe, and `intel_gpu_wedged`. i915 has neither core dumps "
@@ -155,16 +163,27 @@ void HealthCollector::write(const Gpu& gpu, const HealthDevice& device, SampleSi
     out.add(kProcessHangs, {gpu.address, std::to_string(process.who.pid), process.who.name}, count_of(process.hangs));
   if (const auto wedged = device.wedged.wedged()) out.add(kWedged, {gpu.address}, flag(*wedged));
   for (const auto& [kind, time] : device.last) out.add(kLastFault, {gpu.address, kind}, Seconds{time});
+  write_events(gpu, device, out);
+}
+
+bool HealthCollector::is_reported(const Gpu& gpu, HangKind kind) const {
+  const bool has_log = channels_[kKernelLog].messages != nullptr;
+  return may_report(gpu.driver, kind) && (has_log || (queue_faults_ && is_queue_event(gpu.driver, kind)));
+}
+
+void HealthCollector::write_events(const Gpu& gpu, const HealthDevice& device, SampleSink& out) const {
+  auto events = device.events;
+  for (std::size_t kind = 0; kind < kHangKinds; ++kind)
+    if (const auto hang = static_cast<HangKind>(kind); is_reported(gpu, hang)) events.try_emplace(to_string(hang), 0);
+  for (const auto& [kind, number] : events) out.add(kFaultEvents, {gpu.address, kind}, count_of(number));
 }
 
 void HealthCollector::write_hangs(const Gpu& gpu, const HealthDevice& device, SampleSink& out) const {
-  const bool has_log = channels_[kKernelLog].messages != nullptr;
   for (std::size_t kind = 0; kind < kHangKinds; ++kind) {
     const auto hang = static_cast<HangKind>(kind);
     for (std::size_t i = 0; i < HealthDevice::kClasses; ++i) {
       const std::uint64_t hangs = device.hangs[kind][i];
-      const bool is_reported = has_log || (queue_faults_ && is_queue_event(gpu.driver, hang));
-      const bool from_zero = is_reported && may_report(gpu.driver, hang) && (has_class(hang) || i == kEngineClasses);
+      const bool from_zero = is_reported(gpu, hang) && (has_class(hang) || i == kEngineClasses);
       if (hangs > 0 || from_zero)
         out.add(kHealthHangs, {gpu.address, to_string(hang), name_of_class(i)}, count_of(hangs));
     }

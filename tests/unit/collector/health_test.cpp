@@ -217,6 +217,7 @@ doctest::Approx exactly(double time) { return doctest::Approx(time).epsilon(1e-1
 constexpr std::string_view kHangs = "intel_gpu_hangs_total";
 constexpr std::string_view kProcessHangs = "intel_gpu_process_hangs_total";
 constexpr std::string_view kWedged = "intel_gpu_wedged";
+constexpr std::string_view kEvents = "intel_gpu_fault_events_total";
 constexpr std::string_view kLast = "intel_gpu_last_fault_timestamp_seconds";
 
 }  // namespace
@@ -337,6 +338,59 @@ TEST_CASE("xe: a storm of page faults is one hang, with what it ends in; one aft
   s.xe_log("Fault response: Unsuccessful -EINVAL");
   s.scrape();
   CHECK(s.sum(kHangs) == 2);
+}
+
+TEST_CASE("a storm that goes on counts as one hang, with every line as an event and the time of the last one") {
+  Scene s;
+  s.scrape();
+  CHECK(s.value(kEvents, {{"device", kDgpu}, {"kind", "firmware"}}) == 0);
+  double last = 0;
+  constexpr int kScrapes = 50, kLines = 7;
+  for (int i = 0; i < kScrapes; ++i) {  // one line every two seconds
+    for (int line = 0; line < kLines; ++line)
+      s.write_log(kDgpu, "xe 0000:03:00.0: [drm] *ERROR* TLB invalidation fence timeout, seqno=32 recv=31",
+                  std::chrono::seconds(2 * (kLines - line)));
+    last = s.unix_now() - 2;
+    s.scrape(14s);
+  }
+  CHECK(s.sum(kHangs) == 1);
+  CHECK(s.value(kEvents, {{"device", kDgpu}, {"kind", "firmware"}}) == kScrapes * kLines);
+  CHECK(*s.value(kLast, {{"kind", "firmware"}}) >= last);
+  CHECK(s.flights->take_requests().size() == 1);
+}
+
+TEST_CASE("a reset that ends firmware which does not answer has its own time, although it is the same hang") {
+  Scene s;
+  s.scrape();
+  s.xe_log("GuC Crash dump notification");
+  s.xe_log("reset started");
+  s.xe_log("reset failed (-ETIMEDOUT)");
+  s.scrape();
+  CHECK(s.sum(kHangs) == 1);
+  CHECK(s.value(kEvents, {{"device", kDgpu}, {"kind", "firmware"}}) == 2);  // the last line has no kind of its own
+  CHECK(s.value(kEvents, {{"device", kDgpu}, {"kind", "gt_reset"}}) == 1);
+  CHECK(s.value(kLast, {{"kind", "gt_reset"}}));
+}
+
+TEST_CASE("lines of one queue are one hang although xe waits 5 s for the firmware between them") {
+  Scene s;
+  s.scrape();
+  s.xe_log("Engine reset: engine_class=bcs, logical_mask: 0x1, guc_id=9, state=0x29", 5500ms);
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=9, flags=0x0 in python3 [7]");
+  s.scrape();
+  CHECK(s.value(kHangs, {{"kind", "job_timeout"}, {"class", "copy"}}) == 1);
+  s.m.clock.advance(1min);
+  s.xe_log("Engine memory CAT error: engine_class=ccs, logical_mask: 0x1, guc_id=5", 5500ms);
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=5, flags=0x0 in python3 [7]");
+  s.scrape();
+  CHECK(s.value(kHangs, {{"kind", "cat_error"}, {"class", "compute"}}) == 1);
+  CHECK(s.sum(kHangs) == 2);
+  s.m.clock.advance(1min);
+  s.xe_log("Engine memory CAT error: engine_class=ccs, logical_mask: 0x1, guc_id=5", 5500ms);
+  s.xe_log("reset started");  // names no queue
+  s.scrape();
+  CHECK(s.value(kHangs, {{"kind", "gt_reset"}}) == 1);
+  CHECK(s.sum(kHangs) == 4);
 }
 
 TEST_CASE("a request that is not done repeats its line every 28 s: each one counts") {
