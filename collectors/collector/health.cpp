@@ -55,6 +55,7 @@ void HealthCollector::collect(MachinePass& pass, SampleSink& out) {
   const auto gpus = pass.gpus();
   HealthScrape scrape{pass.now(), *gpus, pass.asleep()};
   unix_now_.reset();
+  if (is_first_scrape_) (void)unix_now();  // so that its absence is known before a fault needs it
   scrape_began_ = scrape.now;
   follow(scrape);
   for (auto& [address, device] : devices_) {
@@ -318,11 +319,11 @@ void HealthCollector::read_dumps(HealthScrape& scrape, SampleSink& out) {
   dumps_are_due_ = false;
   dumps_known_ = true;
   why_no_dumps_ = dumps ? std::nullopt : std::optional(dumps.absent());
-  for (const CoreDump& dump : std::exchange(old_dumps_, {})) (void)note_dump(dump, scrape);
+  for (const CoreDump& dump : std::exchange(old_dumps_, {})) (void)note_dump(dump, scrape, true);
   const bool are_old = !std::exchange(old_dumps_are_known_, true);
   if (!dumps) return;
   for (const CoreDump& dump : *dumps) {
-    HealthDevice* const device = note_dump(dump, scrape);
+    HealthDevice* const device = note_dump(dump, scrape, are_old);
     if (device == nullptr && !are_old) others_.dumped.emplace_back(last_part(dump.pci_path));
     if (device == nullptr || are_old) continue;
     ++device->dumps;
@@ -330,16 +331,16 @@ void HealthCollector::read_dumps(HealthScrape& scrape, SampleSink& out) {
   }
 }
 
-HealthDevice* HealthCollector::note_dump(const CoreDump& dump, HealthScrape& scrape) {
+HealthDevice* HealthCollector::note_dump(const CoreDump& dump, HealthScrape& scrape, bool is_old) {
   const auto known =
       std::ranges::find_if(devices_, [&](const auto& one) { return one.second.pci_path == dump.pci_path; });
   if (known == devices_.end()) return nullptr;
   scrape.faulted.insert(known->first);
-  const auto now = unix_now();
+  const auto& now = unix_now();
   Nanoseconds age{};
   if (now && dump.modified > Nanoseconds::zero())
     age = std::max(Nanoseconds(static_cast<Nanoseconds::rep>(*now * 1e9)) - dump.modified, age);
-  note_fault(known->second, kCoreDump, age, age > scrape.now - began_);
+  note_fault(known->second, kCoreDump, age, now ? age > scrape.now - began_ : is_old);
   return &known->second;
 }
 
@@ -415,7 +416,7 @@ void HealthCollector::note_fault(HealthDevice& device, std::string_view kind, Na
 // Of every line and event, so that a storm that counts as one hang is seen to go on.
 void HealthCollector::note_event(HealthDevice& device, std::string_view kind, Nanoseconds age, bool is_old) {
   if (!is_old) ++device.events[kind];
-  const auto now = unix_now();
+  const auto& now = unix_now();
   if (!now) return;
   double& last = device.last[kind];
   last = std::max(last, *now - to_seconds(age).value);
@@ -430,20 +431,28 @@ void HealthCollector::request_flight(const HealthDevice& device, std::string_vie
   flights_->request({cause, device.address, std::string(kind), scrape_began_ - age, std::move(line)});
 }
 
+const Reading<double>& HealthCollector::unix_now() {
+  if (!unix_now_) {
+    unix_now_ = read_unix_now();
+    has_times_ = unix_now_->map([](double) { return Unit{}; });
+  }
+  return *unix_now_;
+}
+
 // From the boot time in /proc/stat, whose clock stands still in a capture, too.
-std::optional<double> HealthCollector::unix_now() {
-  if (unix_now_) return unix_now_;
+Reading<double> HealthCollector::read_unix_now() {
   constexpr std::size_t kLargest = 256U << 10U;
   std::vector<char> text(kLargest);
   const auto stat = machine_.proc.read_start("stat", text);
-  const std::size_t at = stat ? stat->find("\nbtime ") : std::string_view::npos;
-  if (at == std::string_view::npos) return std::nullopt;
+  if (!stat) return stat.propagate<double>();
+  const Absent no_time{Reason::kernel, ENODATA};
+  const std::size_t at = stat->find("\nbtime ");
+  if (at == std::string_view::npos) return no_time;
   std::string_view rest = stat->substr(at + std::string_view("\nbtime ").size());
   const auto boot = scan_u64(take_line(rest));
-  if (!boot) return std::nullopt;
+  if (!boot) return no_time;
   const Nanoseconds up = boot_now(machine_.clock).value_or(machine_.clock.now());
-  unix_now_ = static_cast<double>(*boot) + to_seconds(up).value;
-  return unix_now_;
+  return static_cast<double>(*boot) + to_seconds(up).value;
 }
 
 }  // namespace igpu

@@ -74,7 +74,8 @@ class HealthCollector final : public MachineCollector {
                      MachinePass& pass);
   void keep_old_dumps();
   void read_dumps(HealthScrape& scrape, SampleSink& out);
-  HealthDevice* note_dump(const CoreDump& dump, HealthScrape& scrape);
+  // is_old: from before the start; otherwise its time tells.
+  HealthDevice* note_dump(const CoreDump& dump, HealthScrape& scrape, bool is_old);
   void begin_reading_dumps(const HealthScrape& scrape, SampleSink& out);
   void name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out);
   void ask_drivers(const HealthScrape& scrape, SampleSink& out);
@@ -82,7 +83,8 @@ class HealthCollector final : public MachineCollector {
   void note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age, bool is_old, std::string line = {});
   void note_event(HealthDevice& device, std::string_view kind, Nanoseconds age, bool is_old);
   void request_flight(const HealthDevice& device, std::string_view kind, Nanoseconds age, std::string line);
-  std::optional<double> unix_now();
+  const Reading<double>& unix_now();
+  Reading<double> read_unix_now();
 
   // health_page.cpp
   void write(const Gpu& gpu, const HealthDevice& device, SampleSink& out) const;
@@ -117,7 +119,8 @@ class HealthCollector final : public MachineCollector {
   const Nanoseconds began_;
   Nanoseconds scrape_began_{};
   Nanoseconds last_read_{};
-  std::optional<double> unix_now_;  // of this scrape
+  std::optional<Reading<double>> unix_now_;  // of this scrape
+  Reading<Unit> has_times_ = Unit{};         // whether the last fault has a time
   std::vector<std::unique_ptr<HealthPart>> parts_;
 };
 

@@ -83,10 +83,19 @@ constexpr FeatureDescriptor kDumpsFeature{"core_dumps", "Device core dumps.", Ne
 constexpr std::array<KernelAbsence, 1> kNoAnswer{{
     {{}, {}, "the driver does not tell whether it has given the GPU up", ""},  // a capture of an earlier version
 }};
+constexpr std::array<KernelAbsence, 1> kNoTimes{{
+    {{},
+     {},
+     "this /proc has no stat with the boot time, which the time of a fault is computed from",
+     "remove ProcSubset=pid from the unit"},
+}};
+constexpr FeatureDescriptor kTimesFeature{"fault_times", "Times of faults, which the alert IntelGpuHung needs.",
+                                          Need::nothing_special, true, kNoTimes};
 constexpr FeatureDescriptor kWedgedFeature{"wedged", "Whether the driver has given the GPU up.", Need::render_node,
                                            false, kNoAnswer};
 constexpr auto kHealthFeatures = joined<const FeatureDescriptor*>(
-    {&kEventsFeature, &kLogFeature, &kQueueEventsFeature, &kDumpsFeature, &kWedgedFeature}, HealthFiles::kFeatures);
+    {&kEventsFeature, &kLogFeature, &kQueueEventsFeature, &kDumpsFeature, &kTimesFeature, &kWedgedFeature},
+    HealthFiles::kFeatures);
 constexpr std::array<std::string_view, 1> kHealthProcFiles{"stat"};
 
 constexpr std::string_view kHealthFull = "full", kUnknown = "unknown";
@@ -199,6 +208,12 @@ void HealthCollector::write_features(const HealthScrape& scrape, SampleSink& out
       out.absent(*kOfChannel[i], channels_[i].why);
     }
   }
+  // Without a channel there is no fault that could have a time.
+  const bool has_channel = channels_[kUevents].messages != nullptr || channels_[kKernelLog].messages != nullptr ||
+                           queue_faults_ || (dumps_known_ && !why_no_dumps_);
+  if (has_channel && has_times_) out.available(kTimesFeature);
+  if (has_channel && has_times_.is_absent()) out.absent(kTimesFeature, has_times_.absent());
+  if (unix_now_ && unix_now_->is_failure()) out.failed(unix_now_->failure());
   for (const Gpu& gpu : scrape.gpus) {
     const HealthDevice& device = devices_.at(gpu.address);
     if (gpu.driver == Driver::i915) {

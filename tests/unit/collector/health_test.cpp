@@ -670,6 +670,25 @@ TEST_CASE("of a core dump of 2 GB only the start is read") {
   CHECK(s.sink.failures().empty());
 }
 
+TEST_CASE("without /proc/stat faults count but have no time, and there is a reason") {
+  Scene s;
+  s.scrape();
+  CHECK_FALSE(s.absent("fault_times"));
+  s.restart();
+  s.m.tree.remove("proc/stat");
+  s.scrape();
+  CHECK(s.absent("fault_times") == Absent{Reason::kernel, ENOENT});
+  s.dump(3, "devices/pci0000:00/0000:03:00.0");
+  s.scrape();
+  CHECK(s.value("intel_gpu_core_dumps_total") == 1);
+  CHECK(s.sum(kLast) == 0);
+  s.m.tree.write("proc/stat", "cpu  1 2 3\n");  // no boot time
+  s.restart();
+  s.scrape();
+  CHECK(s.absent("fault_times") == Absent{Reason::kernel, ENODATA});
+  CHECK(s.sink.failures().empty());
+}
+
 TEST_CASE("core dumps that are turned off until the next boot have a reason") {
   Scene s;
   s.m.tree.write("sys/class/devcoredump/disabled", "1\n");
