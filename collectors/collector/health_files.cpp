@@ -38,7 +38,6 @@ Reading<T> unless_wedged(Reading<T> reading) {
 void HealthFiles::read_pcie_errors(const Gpu& gpu, Files& files) {
   files.errors.clear();
   files.error_files.clear();
-  if (stands_for_package(gpu)) return;  // on the root bus, without a link
   CounterMemory& memory = counters_[gpu.address];
   for (const PciePort& port : pcie_ports(gpu.pci_path)) {
     for (const AerFile& file : kAerFiles) {
@@ -128,7 +127,12 @@ void HealthFiles::write(const Gpu& gpu, const Files& files, SampleSink& out) {
   FeatureReport errors(out, kPcieErrorsFeature,
                        gpu.kind == GpuKind::integrated ? Absent{Reason::hardware} : Absent{Reason::kernel, ENOENT},
                        gpu.virtual_function, gpu.address);
-  for (const Reading<Unit>& file : files.error_files) (void)errors.note(file);
+  // An integrated GPU is no port of a link: most have no AER capability, wherever the kernel handles errors.
+  const auto is_usual = [&](const Reading<Unit>& file) {
+    return gpu.kind == GpuKind::integrated && file.is_absent() && file.absent().reason == Reason::kernel;
+  };
+  for (const Reading<Unit>& file : files.error_files)
+    if (!is_usual(file)) (void)errors.note(file);
   for (const ErrorCount& error : files.errors)
     out.add(kPcieErrors, {gpu.address, error.port, error.severity, error.type},
             Count{static_cast<double>(error.total)});

@@ -147,6 +147,22 @@ TEST_CASE("without AER files there are no counts, and why not is told: the firmw
   CHECK(run.sink.failures().empty());
 }
 
+TEST_CASE("an integrated GPU on the root bus counts errors, too, if the kernel has its counts") {
+  ArcMachine m;
+  const std::string device = "sys/devices/pci0000:00/0000:00:02.0/";
+  add_gpu(m.tree, {.pci_path = "pci0000:00/0000:00:02.0",
+                   .driver = "i915",
+                   .card = "card0",
+                   .render_node = "renderD129",
+                   .device = "0x46a6"});
+  Run run(m);
+  run.collect();
+  CHECK(run.count(kErrors) == 0);
+  m.tree.write(device + "aer_dev_correctable", "BadTLP 4\n");
+  run.collect(20s);
+  CHECK(run.value(kErrors, {{"device", "0000:00:02.0"}, {"port", "endpoint"}, {"type", "BadTLP"}}) == 4);
+}
+
 TEST_CASE("a card that was removed and found again continues its count") {
   ArcMachine m;
   m.tree.write(kUpstream + "aer_dev_correctable", "BadTLP 4\n");
