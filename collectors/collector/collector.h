@@ -84,7 +84,7 @@ struct VfEngineTime {
 struct VfEngines {
   Reading<Unit> counted = Absent{Reason::disabled};  // a value: the PMU counts the engines of each function
   std::vector<VfEngineTime> times;                   // of the enabled functions
-  std::uint32_t enabled = 0;                         // number of enabled functions
+  Reading<std::uint32_t> enabled = 0U;               // number of enabled functions; a failure: not known now
 };
 
 // A hang that a process caused.

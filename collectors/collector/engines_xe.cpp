@@ -70,7 +70,8 @@ Reading<Unit> XeEnginesCollector::find_engines() {
 void XeEnginesCollector::follow_functions(SampleSink& out) {
   if (gpu_.virtual_function) return;
   const auto counted = enabled_vfs_.counted();
-  if (!counted) return out.failed(counted.failure());
+  enabled_ = counted.map([](const EnabledVfs::Counted& functions) { return functions.enabled; });
+  if (!counted) return out.failed(counted.failure());  // their events stay open
   if (std::exchange(functions_, *counted) == *counted) return;
   pmu_.close();
   pmu_start_.reset();
@@ -350,7 +351,7 @@ void XeEnginesCollector::report_features(SampleSink& out) const {
 
 VfEngines XeEnginesCollector::vf_engines() const {
   VfEngines engines;
-  engines.enabled = functions_.enabled;
+  engines.enabled = enabled_;
   if (source_ == XeEngineSource::fdinfo) return engines;
   engines.counted = usable_;
   if (!usable_) return engines;

@@ -84,8 +84,9 @@ class XeEnginesCollector final : public Collector {
   const Nanoseconds min_window_;
   const XeEngineSource source_;
   EnabledVfs enabled_vfs_;
-  EnabledVfs::Counted functions_;
-  std::optional<double> hertz_;  // rate of the ticks, while functions are enabled; nullopt: not known
+  EnabledVfs::Counted functions_;        // the last that could be read
+  Reading<std::uint32_t> enabled_ = 0U;  // as read in this scrape
+  std::optional<double> hertz_;          // rate of the ticks, while functions are enabled; nullopt: not known
   bool asked_node_ = false;
   bool found_ = false;
   std::vector<Engine> engines_;

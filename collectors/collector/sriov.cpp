@@ -182,7 +182,7 @@ bool SriovCollector::read_functions(const Gpu& gpu, Device& device, const Machin
   device.functions = {};
   const auto total = device.pf.total();
   const auto engines = pass.vf_engines(gpu.address);
-  const auto enabled = engines ? Reading<std::uint32_t>(engines->enabled) : device.pf.enabled();
+  const auto enabled = engines ? engines->enabled : device.pf.enabled();
   if (total.is_absent() && enabled.is_absent()) return false;
   out.available(kFunctions, gpu.address);
   const auto write = [&](const Reading<std::uint32_t>& count, std::string_view state) {

@@ -796,6 +796,24 @@ TEST_CASE("with virtual functions enabled an engine is as busy as all functions 
   CHECK(b.m.perf.reads == reads + 1);
 }
 
+TEST_CASE("a number of functions that cannot be read is not known, and nothing that was counted is lost") {
+  HostOfFunctions b;
+  b.enable(2);
+  b.engines.collect();
+  b.work(10s, {0.1, 0.3, 0.2});
+  b.engines.collect();
+  REQUIRE(b.engines.vf_engines);
+  CHECK(*b.engines.vf_engines->enabled == 2);
+  b.m.tree.write("sys/" + b.gpu.pci_path + "/sriov_numvfs", "70000\n");
+  b.work(10s, {0.1, 0.3, 0.2});
+  b.engines.collect();
+  CHECK(b.engines.vf_engines->enabled.is_failure());
+  b.enable(2);
+  b.engines.collect();
+  CHECK(*b.engines.vf_engines->enabled == 2);
+  CHECK(b.of(1).nanoseconds == 6'000'000'000);
+}
+
 TEST_CASE("functions that together report more than the time keep their parts; the sum stays a ratio") {
   HostOfFunctions b;
   b.enable(2);

@@ -164,6 +164,21 @@ TEST_CASE("functions that could be enabled, and those that are") {
   CHECK(s.value(kInfo, {{"vf", "2"}, {"driver", "xe"}}) == 1);
 }
 
+TEST_CASE("a number of functions that cannot be read any more leaves no last known values") {
+  Scene s;
+  s.enable(2, "vfio-pci");
+  s.engines["0000:03:00.0"].enabled = 2U;
+  s.scrape();
+  CHECK(s.value("intel_gpu_vfs", {{"state", "enabled"}}) == 2);
+  CHECK(s.count(kInfo) == 2);
+  s.engines["0000:03:00.0"].enabled = Failure{std::make_error_code(std::errc::io_error), "sriov_numvfs"};
+  s.scrape();
+  CHECK_FALSE(s.value("intel_gpu_vfs", {{"state", "enabled"}}));
+  CHECK(s.value("intel_gpu_vfs", {{"state", "total"}}) == 24);
+  CHECK(s.count(kInfo) == 0);
+  CHECK(s.sink.failures().size() == 1);
+}
+
 TEST_CASE("a card without enabled functions costs one read of an open file a scrape") {
   Scene s;
   s.scrape();
