@@ -94,6 +94,25 @@ def check_scrapes(exporter, folder):
     proxy.shutdown()
 
 
+def check_channels(binary, root, folder):
+    """deploy/prometheus/channels.yml: its two jobs share the series and are watched apart."""
+    with Exporter(binary, folder / "channels.log", "--simulate=rack", "--collector.jobs", "--collector.workloads") as exporter:
+        config = (root / "deploy/prometheus/channels.yml").read_text().replace("localhost:10068", f"127.0.0.1:{exporter.port}")
+        config = config.replace("scrape_interval: 15s", "scrape_interval: 2s").replace("rules/", f"{root}/deploy/prometheus/rules/")
+        video = '{__name__=~"intel_gpu_.*_video_jobs_total"}'
+        with Prometheus(folder, config) as prometheus:
+            wait_for(lambda: prometheus.value("count(channel:video_jobs:rate5s)") and prometheus.value("count(intel_gpu_info)"), "a rate for each channel")
+            both = {"intel-gpu": 1.0, "intel-gpu-channels": 1.0}
+            watched = {r["metric"]["job"]: float(r["value"][1]) for r in prometheus.query("up")}
+            check(watched == both, f"channels.yml: each job has its own up: {watched}")
+            ours = {r["metric"]["job"] for r in prometheus.query('group by (job) ({__name__=~"intel_gpu_.*"})')}
+            check(ours == {"intel-gpu"}, f"channels.yml: one name for all series: {ours}")
+            wait_for(lambda: prometheus.value(f"count({video})") == get(exporter.url).count("_video_jobs_total{"), "every channel of the page")
+            exporter.stop()
+            # The expression of IntelGpuExporterDown, which fires after five minutes of it.
+            wait_for(lambda: len(prometheus.query('up{job=~".*intel-gpu.*"} == 0')) == 2, "both jobs are down, each by itself")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -102,6 +121,7 @@ def main():
                 check_pages(exporter, profile)
                 if profile == "rack":
                     check_scrapes(exporter, folder)
+        check_channels(sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), folder)
     finish()
 
 

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+import yaml
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from exporter_under_test import check, finish  # noqa: E402
 
@@ -40,6 +42,36 @@ def check_configurations(folder):
                 status, output = run("promtool", "check", "config", file.name, cwd=copy)
             check(status == 0 and "FAILED" not in output, f"{file.name}: {output}")
     return len(configurations)
+
+
+def samples_of(page):
+    """Scrape configurations in a page's fences and indented blocks."""
+    fences = re.findall(r"^```yaml\n(.*?)^```$", page, flags=re.M | re.S)
+    indented = [re.sub(r"^    ", "", block, flags=re.M) for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", page, flags=re.M)]
+    return [block.strip("\n") + "\n" for block in fences + indented if "job_name:" in block]
+
+
+def check_pages(root):
+    """What a reader copies from a page is accepted, and the channels' jobs are those of the file."""
+    pages = [root / "README.md", *sorted((root / "docs").rglob("*.md")), *sorted((root / "deploy").rglob("*.md"))]
+    samples = {page.name: samples_of(page.read_text()) for page in pages}
+    with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+        for page, text in ((page, text) for page, found in samples.items() for text in found):
+            file.seek(0)
+            file.truncate()
+            file.write(text if text.startswith("scrape_configs:") else f"scrape_configs:\n{text}")
+            file.flush()
+            status, output = run("promtool", "check", "config", "--syntax-only", file.name)
+            check(status == 0, f"{page}: {output}\n{text}")
+    for page in pages:
+        for text in re.findall(r"`(\w+: [\[{][^`\n]*)`", page.read_text()):
+            try:
+                yaml.safe_load(text)
+            except yaml.YAMLError as error:
+                check(False, f"{page.name}: `{text}` is no YAML: {error}")
+    jobs = re.search(r"^scrape_configs:\n.*", (root / "deploy/prometheus/channels.yml").read_text(), flags=re.M | re.S).group()
+    check(jobs in samples["tracing.md"], "docs/tracing.md: the jobs for channels are not those of deploy/prometheus/channels.yml")
+    check(sum(map(len, samples.values())) >= 4, "too few scrape configurations on the pages")
 
 
 def alerts_of(text):
@@ -130,6 +162,7 @@ def main():
     described = set(re.findall(r"`(intel_gpu_\w+)`", reference))
 
     configurations = check_configurations(folder)
+    check_pages(root)
     rules = sorted((folder / "rules").glob("*.yml"))
     status, output = run("promtool", "check", "rules", *map(str, rules))
     check(status == 0, output)
