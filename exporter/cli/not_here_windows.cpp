@@ -20,7 +20,7 @@ constexpr char kNoPush[] = "pushing is not available on Windows (docs/windows.md
 }  // namespace
 
 int top_command(const Options& /*options*/) { not_here("top"); }
-int intel_gpu_top(const Options& /*options*/) { not_here("intel-gpu-top"); }
+int intel_gpu_top(const Options& /*options*/) { not_here("intel_gpu_top"); }
 int level_zero(const Options& /*options*/) { not_here("level-zero"); }
 int trace(const Options& /*options*/) { not_here("trace"); }
 int flights(const Options& /*options*/) { not_here("flights"); }

@@ -9,7 +9,7 @@
 namespace igpu::exporter {
 
 std::vector<Command> with_commands_of_system(std::vector<Command> commands) {
-  constexpr std::array<std::string_view, 5> kNotHere{"top", "intel-gpu-top", "level-zero", "trace", "flights"};
+  constexpr std::array<std::string_view, 5> kNotHere{"top", "intel_gpu_top", "level-zero", "trace", "flights"};
   for (Command& command : commands) {
     command.hidden = command.hidden || std::find(kNotHere.begin(), kNotHere.end(), command.name) != kNotHere.end();
     if (command.name == "capture") {

@@ -152,6 +152,8 @@ def check_names_of_dcgm(root, known):
     check(len(rows) >= 15, "too few rows for DCGM's names")
     for name in names - known:
         check(False, f"docs/prometheus.md: DCGM's names: there is no {name}")
+    for theirs, ours in (("XID_ERRORS", "intel_gpu_hangs_total"), ("PCIE_REPLAY_COUNTER", "intel_gpu_pcie_errors_total")):
+        check(any(theirs in row and ours in row for row in rows), f"docs/prometheus.md: DCGM's {theirs} is {ours}")
 
 
 def main():

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents say of commands, of the page, of dashboards and of permissions is so.
+
+usage: documents.py EXPORTER_BINARY REPOSITORY_ROOT
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from exporter_under_test import Exporter, check, finish, get  # noqa: E402
+
+NUMBERS = "no one two three four five six seven eight".split()
+
+
+def run(*command):
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def check_commands(binary, root, pages):
+    """A command that only the static file has is said to be so."""
+    source = (root / "exporter/cli/commands.cpp").read_text()
+    every = set(re.findall(r'\{\.name = "([\w-]+)"', source)) | {"intel_gpu_top"}
+    known = set(re.findall(r"^  ([a-z][\w-]+)(?:  |$)", run(binary, "--help")[1].partition("\nCommands:\n")[2].partition("\n\n")[0], flags=re.M))
+    check({"serve", "doctor", "top"} <= known <= every, f"commands in --help: {sorted(known)}")
+    for path, page in pages.items():
+        for line in page.splitlines():
+            for command in re.findall(r"`intel-gpu-exporter ([a-z][\w-]+)", line):
+                check(command in known or command not in every or "static" in line,
+                      f"{path}: not every build has `intel-gpu-exporter {command}`")
+    windows = re.search(r"^\* The commands (.*), `doctor --bug`", pages["docs/windows.md"], flags=re.M)[1]
+    for command in re.findall(r"`([\w-]+)`", windows):
+        check(command in known, f"docs/windows.md lacks {command}, which is no command")
+
+
+def check_page(binary, pages, folder):
+    """What a browser fetches to show the page."""
+    with Exporter(binary, folder / "page.log", "--simulate=arc-a770") as exporter:
+        loaded = set(re.findall(r'(?:src|href)="(assets/[^"]+)"', get(exporter.url.replace("/metrics", "/"))))
+    said = re.search(r"A page\s+is (\w+) requests and then one a second", pages["docs/integrations.md"])[1]
+    check(said == NUMBERS[1 + len(loaded)], f"docs/integrations.md: the page is {said} requests, not itself and {sorted(loaded)}")
+
+
+def check_once(binary, pages, folder):
+    for part in ("class/drm", "bus/pci/devices"):
+        (folder / "sys" / part).mkdir(parents=True)
+    empty, text = run(binary, "top", "--once", f"--path.sysfs={folder}/sys")
+    away, _ = run(binary, "top", "--once", "http://127.0.0.1:1")
+    check((empty, away) == (0, 1) and "no Intel GPU found" in text, f"top --once: {empty} without a GPU, {away} without a host\n{text}")
+    check("`--once`\nexits with 1 if no host could be read; a host without a GPU can." in pages["docs/commands.md"], "docs/commands.md: --once")
+
+
+def check_dashboards(root, pages):
+    titles = {json.loads(path.read_text())["title"] for path in (root / "grafana").glob("*.json")}
+    for path, page in pages.items():
+        for name in re.findall(r"dashboard\s+\*([^*]+)\*", page):
+            check(name in titles, f"{path}: there is no dashboard {name}: {sorted(titles)}")
+
+
+def check_permissions(root, pages):
+    """Each capability that doctor asks for has its row."""
+    rows = "\n".join(re.findall(r"^\| [^|]*", pages["README.md"].partition("## Permissions")[2].partition("\n## ")[0], flags=re.M))
+    advice = (root / "collectors/registry/advice.cpp").read_text()
+    asked = set(re.findall(r"CAP_[A-Z_]+", advice)) - {"CAP_SYS_ADMIN"}  # instead of which CAP_PERFMON is asked for
+    check(len(asked) >= 4, f"too few capabilities: {asked}")
+    for capability in asked:
+        check(capability in rows, f"README.md: no row for {capability}")
+
+
+def main():
+    binary, root = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+    pages = {str(path.relative_to(root)): path.read_text() for path in [root / "README.md", *(root / "docs").glob("*.md")]}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        check_commands(binary, root, pages)
+        check_page(binary, pages, folder)
+        check_once(binary, pages, folder)
+    check_dashboards(root, pages)
+    check_permissions(root, pages)
+    finish()
+
+
+if __name__ == "__main__":
+    main()
