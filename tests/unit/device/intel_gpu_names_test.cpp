@@ -3,10 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 
 #include "device/discovery.h"
+#include "machine/pci_ids.h"
 
 using igpu::intel_gpu_name;
 
@@ -75,7 +78,28 @@ TEST_CASE("every GPU that the kernel's drivers know from Ice Lake on has the nam
 TEST_CASE("cards have their product name") {
   CHECK(intel_gpu_name(0x56a0) == "DG2 [Arc A770]");
   CHECK(intel_gpu_name(0xe20b) == "Battlemage G21 [Arc B580]");
+  CHECK(intel_gpu_name(0xe222) == "Battlemage G31 [Arc Pro B65]");
   CHECK(intel_gpu_name(0x56c1) == "ATS-M [Data Center GPU Flex 140]");
+}
+
+TEST_CASE("a card's product is that of pci.ids, if the installed list has the card") {
+  std::ifstream list("/usr/share/misc/pci.ids");
+  const std::string text((std::istreambuf_iterator<char>(list)), {});
+  for (const Family& family : kernel_ids()) {
+    const std::string_view name = family.name;
+    if (!name.starts_with("DG") && name != "SG1" && name != "ATS-M" && name != "Ponte Vecchio" &&
+        !name.starts_with("Battlemage"))
+      continue;
+    for (const std::uint16_t id : family.ids) {
+      igpu::PciDeviceSearch search(0x8086, id);
+      (void)search.add(text);
+      search.end();
+      const std::size_t bracket = search.name().find('[');
+      if (bracket == std::string::npos || search.name().ends_with("[Intel Graphics]")) continue;  // not yet named
+      CAPTURE(id);
+      CHECK(std::string(intel_gpu_name(id)).ends_with(search.name().substr(bracket)));
+    }
+  }
 }
 
 TEST_CASE("no id is in two families, and unknown ids have no name") {
