@@ -67,16 +67,16 @@ void add_grants(Html& html, const PlaceOfGrants& place) {
 void add_fix(Html& html, const Fix& fix) {
   html.markup("<div class=\"fix\"><strong>Missing: ").text(names_of(fix)).markup("</strong>");
   for (const std::string& cause : fix.causes) {
-    if (!cause.empty()) html.markup("<p>Why: ").text(cause).markup("</p>");
+    if (!cause.empty()) html.markup("\n<p>Why: ").text(cause).markup("</p>");
   }
   if (fix.hint.empty()) {
-    html.markup("<p>Nothing can be done here about this.</p>");
+    html.markup("\n<p>Nothing can be done here about this.</p>");
   } else {
-    html.markup("<div class=\"command\"><code>").text(fix.hint).markup("</code></div>");
+    html.markup("\n<div class=\"command\"><code>").text(fix.hint).markup("</code></div>");
   }
-  html.markup("<details><summary>What it brings</summary><ul>");
+  html.markup("\n<details><summary>What it brings</summary><ul>");
   for (const Finding* finding : fix.findings) {
-    html.markup("<li>").text(finding->feature->name);
+    html.markup("\n<li>").text(finding->feature->name);
     if (!finding->device.empty()) html.markup(" of ").text(finding->device);
     html.markup(" (").text(to_string(finding->absent.reason)).markup("): ").text(finding->feature->meaning);
     html.markup("</li>");

@@ -261,9 +261,8 @@ def debian(version, folder, work):
     if not check("debian: the source package is built", status == 0, text):
         return
     dsc, = glob.glob(f"{to}/*.dsc")
-    # A golden page has long lines, as it is served; it takes them for a page without its source.
     _, text = run("lintian", "--allow-root", dsc, check_status=False)
-    equal("debian: lintian finds nothing", [line for line in text.splitlines() if "source-is-missing [tests/screens/" not in line], [])
+    equal("debian: lintian finds nothing", text.splitlines(), [])
     run("dpkg-source", "--extract", "--no-check", dsc, f"{to}/tree")
     civetweb = f"{to}/tree/civetweb"
     status, text = run("cc", "-fsyntax-only", "-w", "-DNO_FILES", "-DNO_CGI", "-DNO_CACHING", "-DNO_POPEN", "-DNO_SSL", f"-I{civetweb}/include", f"-I{civetweb}/src",
