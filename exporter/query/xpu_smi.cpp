@@ -84,10 +84,9 @@ struct Group {
   char letter;    // in XpuField::groups
   char shortcut;  // ' ': none; p is both power and temperature
 };
-constexpr Group kGroups[] = {{"IDENTITY", 'i', ' '},    {"MEMORY", 'm', 'm'}, {"UTILIZATION", 'u', 'u'},
-                             {"TEMPERATURE", 'h', 'p'}, {"POWER", 'w', 'p'},  {"CLOCK", 'c', 'c'},
-                             {"PCI", 't', 't'},         {"ECC", 'e', 'e'},    {"EU_ARRAY", 'x', 'x'},
-                             {"FAN", 'f', 'f'}};
+constexpr Group kGroups[] = {{"IDENTITY", 'i', ' '},    {"MEMORY", 'm', 'm'},   {"UTILIZATION", 'u', 'u'},
+                             {"TEMPERATURE", 'h', 'p'}, {"POWER", 'w', 'p'},    {"CLOCK", 'c', 'c'},
+                             {"PCI", 't', 't'},         {"EU_ARRAY", 'x', 'x'}, {"FAN", 'f', 'f'}};
 
 constexpr XpuField kXpuSmiFields[] = {
     {"timestamp", "", "", "i", "timestamp", with_slashes},
@@ -132,7 +131,8 @@ constexpr XpuField kXpuSmiFields[] = {
     {"memory.bandwidth.utilization", "", "%", "m", "", plain},
     {"power.draw", "power.draw.average", "W", "w", "power.draw.watts", two_decimals},
     {"power.draw.gpu", "", "W", "w", "power.gpu.watts", two_decimals},
-    {"energy.consumed", "", "J", "w", "energy.gpu.joules", two_decimals},
+    {"energy.consumed", "", "J", "w", "energy.draw.joules", two_decimals},
+    {"energy.consumed.gpu", "", "J", "w", "energy.gpu.joules", two_decimals},
     {"power.limit", "power.management.limit power.management.limit.default", "W", "w", "power.limit.watts",
      two_decimals},
     {"power.max_limit", "", "W", "w", "", plain},
@@ -141,16 +141,6 @@ constexpr XpuField kXpuSmiFields[] = {
     {"clocks.throttle.reason", "", "", "c", "throttle.reasons", throttle_names},
     {"clocks.max.graphics", "clocks.max.sm clocks.max.gr", "MHz", "c", "clocks.gt.max.mhz", shortest},
     {"clocks.max.media", "clocks.max.video", "MHz", "c", "clocks.media.max.mhz", shortest},
-    {"ecc.mode.current", "", "", "e", "", plain},
-    {"ecc.errors.corrected.aggregate.total", "", "", "e", "", plain},
-    {"ecc.errors.uncorrected.aggregate.total", "", "", "e", "", plain},
-    {"ecc.errors.aggregate.total", "", "", "e", "", plain},
-    {"ras.reset", "", "", "e", "", plain},
-    {"ras.programming.errors", "", "", "e", "", plain},
-    {"ras.driver.errors", "", "", "e", "", plain},
-    {"ras.cache.errors.correctable", "", "", "e", "", plain},
-    {"ras.cache.errors.uncorrectable", "", "", "e", "", plain},
-    {"ras.non_compute.errors.total", "", "", "e", "", plain},
     {"eu.active", "", "%", "x", "", plain},
     {"eu.stall", "", "%", "x", "", plain},
     {"eu.idle", "", "%", "x", "", plain},

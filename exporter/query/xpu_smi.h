@@ -8,7 +8,7 @@
 
 #include "query/output.h"
 
-// What xpu-smi 2.x prints for --query-gpu. Accepts its names, groups and aliases, and equivalent names of nvidia-smi. A
+// What xpu-smi 2.4 prints for --query-gpu. Accepts its names, groups and aliases, and equivalent names of nvidia-smi. A
 // field without a source in the kernel is N/A.
 namespace igpu::exporter::query {
 

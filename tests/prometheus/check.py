@@ -156,6 +156,41 @@ def check_names_of_dcgm(root, known):
         check(any(theirs in row and ours in row for row in rows), f"docs/prometheus.md: DCGM's {theirs} is {ours}")
 
 
+# What is said of things that METRICS.md calls otherwise.
+OTHER_WORDS = {r"\bAER\b": "intel_gpu_pcie_errors_total", r"\bfirmware\b(?! updates)|versions? of (GuC|HuC)": "intel_gpu_firmware_info",
+               r"(crash|core) ?dumps?": "intel_gpu_core_dumps_total", r"\bhangs?\b": "intel_gpu_hangs_total",
+               r"^history": "intel_gpu_exporter_flights_total", r"\b(OTLP|MQTT)\b": "intel_gpu_exporter_push_samples_total"}
+UNITS = "total|info|bytes|seconds|ratio|watts|joules|hertz|celsius|rpm|volts|amperes|lanes|transfers_per_second"
+
+
+def denied(page):
+    """What the tables of docs/comparison.md say that the exporter has not."""
+    header = []
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if not cells or not header:
+            header = cells
+        elif header[-1] == "what it has that is missing here":
+            yield cells[-1]
+        elif header[1] in ("here", "this exporter") and re.match(r"(\*\*)?(no|not)\b", cells[1]) and not cells[0].startswith("to "):
+            yield cells[0]
+
+
+def check_comparison(root, described):
+    """docs/comparison.md denies nothing that METRICS.md has."""
+    words = dict(OTHER_WORDS)
+    for name in described:
+        phrase = re.sub(rf"^intel_[gn]pu_(exporter_)?|_({UNITS})(?=_|$)", "", name).replace("_", " ")
+        if " " in phrase:
+            words[rf"\b{phrase}\b"] = name
+    rows = list(denied((root / "docs/comparison.md").read_text()))
+    check(len(rows) >= 15, "docs/comparison.md: too few rows")
+    for word, name in words.items():
+        check(name in described, f"{word} stands for {name}, which is not in METRICS.md")
+        for row in rows:
+            check(not re.search(word, row, flags=re.I) and name not in row, f"docs/comparison.md denies {name}: {row}")
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     folder = root / "deploy/prometheus"
@@ -177,6 +212,7 @@ def main():
             histogram = re.sub("_(bucket|sum|count)$", "", metric)
             check(metric in described or f"| `{histogram}` | histogram |" in reference, f"{file.name}: {metric} is not in METRICS.md")
     check_names_of_dcgm(root, described | recorded)
+    check_comparison(root, described)
     check_kernel_log_rules(root)
     tests = sorted(here.glob("*_test.yml"))
     for file in tests:
