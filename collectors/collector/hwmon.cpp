@@ -112,18 +112,20 @@ constexpr const OptionDescriptor* kHwmonOptions[] = {&kSysman};
 
 }  // namespace
 
-constexpr CollectorInfo HwmonCollector::kInfo{.name = "hwmon",
-                                              .help = "Temperature, fan, voltage, power and current limits.",
-                                              .metrics = kHwmonMetrics,
-                                              .in_windows = kHwmonInWindows,
-                                              .not_in_linux = kNotInLinux,
-                                              .features = kHwmonFeatures,
-                                              .options = kHwmonOptions,
-                                              .notes =
-                                                  "Under Windows: temperature, with sensor \"gpu\", fan speed, and "
-                                                  "`intel_gpu_power_limit_ratio`, which exists only there. "
-                                                  "`--collector.sysman` adds sensor \"vram\", and what Windows does "
-                                                  "not report of the others."};
+constexpr CollectorInfo HwmonCollector::kInfo{
+    .name = "hwmon",
+    .help = "Temperature, fan, voltage, power and current limits.",
+    .metrics = kHwmonMetrics,
+    .in_windows = kHwmonInWindows,
+    .not_in_linux = kNotInLinux,
+    .features = kHwmonFeatures,
+    .options = kHwmonOptions,
+    .notes =
+        "Under xe a DG2 always has two fans: on a card with one, the second "
+        "stays 0. Under Windows: temperature, with sensor \"gpu\", fan speed, and "
+        "`intel_gpu_power_limit_ratio`, which exists only there. "
+        "`--collector.sysman` adds sensor \"vram\", and what Windows does "
+        "not report of the others."};
 
 HwmonCollector::HwmonCollector(const CollectorContext& context) : sys_(context.machine.sys), gpu_(context.gpu) {
   if (gpu_.driver != Driver::wddm) return;
