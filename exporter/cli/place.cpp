@@ -45,12 +45,13 @@ bool contains(const std::string& text, std::string_view part) { return lower(tex
 
 // The kernel's first namespaces have fixed numbers (include/linux/proc_ns.h), so another number is that of a container.
 // Not the mount namespace: services have their own, too.
+bool is_another_namespace(const PlaceEvidence& evidence, const char* path, std::string_view first) {
+  const auto link = evidence.link(path);
+  return link && *link != first;
+}
 bool is_in_own_namespace(const PlaceEvidence& evidence) {
-  const auto differs = [&](const char* path, std::string_view first) {
-    const auto link = evidence.link(path);
-    return link && *link != first;
-  };
-  return differs("/proc/self/ns/pid", "pid:[4026531836]") || differs("/proc/self/ns/cgroup", "cgroup:[4026531835]");
+  return is_another_namespace(evidence, "/proc/self/ns/pid", "pid:[4026531836]") ||
+         is_another_namespace(evidence, "/proc/self/ns/cgroup", "cgroup:[4026531835]");
 }
 
 using Lines = std::vector<std::string>;
@@ -65,20 +66,22 @@ Lines on_bare_metal(const Grants& grants, const std::string& program) {
   return lines;
 }
 
-Lines in_unit(const Grants& grants, const std::string& unit) {
+Lines in_unit(const Grants& grants, const std::string& unit, bool own_users) {
   const std::string capabilities = joined_rights(grants.capabilities, "CAP_", " ");
   Lines lines{"sudo systemctl edit " + unit + "   # and add:", "[Service]"};
   if (!grants.capabilities.empty()) {
     lines.push_back("AmbientCapabilities=" + capabilities);
     lines.push_back("CapabilityBoundingSet=" + capabilities);
   }
+  if (own_users) lines.emplace_back("PrivateUsers=no");
   if (grants.render_node) lines.emplace_back("SupplementaryGroups=render");
   lines.push_back("# then: sudo systemctl restart " + unit);
   return lines;
 }
 
-Lines in_engine(const Grants& grants, std::string_view engine) {
+Lines in_engine(const Grants& grants, std::string_view engine, bool own_users) {
   Lines lines{"sudo " + std::string(engine) + " run \\"};
+  if (own_users) lines.emplace_back("  --userns=host \\");
   if (grants.render_node)
     lines.emplace_back("  --device /dev/dri --group-add \"$(stat -c %g /dev/dri/renderD128)\" \\");
   if (grants.host_processes) {
@@ -90,8 +93,9 @@ Lines in_engine(const Grants& grants, std::string_view engine) {
   return lines;
 }
 
-Lines in_kubernetes(const Grants& grants) {
+Lines in_kubernetes(const Grants& grants, bool own_users) {
   Lines lines{"kubectl -n NAMESPACE patch daemonset intel-gpu-exporter -p '", "spec:", "  template:", "    spec:"};
+  if (own_users) lines.emplace_back("      hostUsers: true");
   if (grants.host_processes) lines.emplace_back("      hostPID: true");
   if (grants.render_node) lines.emplace_back("      securityContext: {supplementalGroups: [GID]}");
   if (!grants.capabilities.empty()) {
@@ -108,8 +112,9 @@ Lines in_kubernetes(const Grants& grants) {
 }
 
 // Started by runc, crun, nspawn or the like: there is no command to copy.
-Lines in_container(const Grants& grants) {
+Lines in_container(const Grants& grants, bool own_users) {
   Lines lines{"# In the settings of the container (runc: config.json), add:"};
+  if (own_users) lines.emplace_back("# - the host's user namespace (runc: leave out \"user\")");
   if (!grants.capabilities.empty())
     lines.push_back("# - the capabilities " + joined_rights(grants.capabilities, "CAP_", ", "));
   if (grants.host_processes) lines.emplace_back("# - the host's PID namespace (runc: leave out \"pid\")");
@@ -164,9 +169,11 @@ PlaceEvidence real_evidence() {
           }};
 }
 
+namespace {
+
 // From the innermost place outwards: a pod's container also has the marks of its engine, and a container in WSL those
 // of WSL's kernel.
-Place detect_place(const PlaceEvidence& evidence) {
+Place place_by_marks(const PlaceEvidence& evidence) {
   // systemd and the engines name the manager of a container here.
   const std::string container =
       evidence.environment("container").value_or("") + evidence.read("/run/systemd/container").value_or("");
@@ -180,6 +187,14 @@ Place detect_place(const PlaceEvidence& evidence) {
   if (!unit.empty()) return {PlaceKind::systemd_unit, unit};
   if (!container.empty() || is_in_own_namespace(evidence)) return {PlaceKind::container, {}};
   return {};
+}
+
+}  // namespace
+
+Place detect_place(const PlaceEvidence& evidence) {
+  Place place = place_by_marks(evidence);
+  place.own_users = is_another_namespace(evidence, "/proc/self/ns/user", "user:[4026531837]");
+  return place;
 }
 
 std::optional<int> perf_event_paranoid(const PlaceEvidence& evidence, const std::string& procfs_root) {
@@ -246,23 +261,25 @@ std::vector<std::string> how_to_grant(const Grants& grants, const Place& place, 
     case PlaceKind::bare_metal:
     case PlaceKind::wsl:
       lines = on_bare_metal(grants, program);
+      if (place.own_users && !grants.capabilities.empty())
+        lines.emplace_back("# then start it outside this user namespace (unshare -U), where they count");
       break;
     case PlaceKind::systemd_unit:
-      lines = in_unit(grants, place.unit);
+      lines = in_unit(grants, place.unit, place.own_users);
       break;
     case PlaceKind::docker:
-      lines = in_engine(grants, "docker");
+      lines = in_engine(grants, "docker", place.own_users);
       break;
     case PlaceKind::podman:
-      lines = in_engine(grants, "podman");
+      lines = in_engine(grants, "podman", place.own_users);
       break;
     case PlaceKind::kubernetes:
-      lines = in_kubernetes(grants);
+      lines = in_kubernetes(grants, place.own_users);
       break;
     case PlaceKind::lxc:
       return in_lxc(grants);
     case PlaceKind::container:
-      lines = in_container(grants);
+      lines = in_container(grants, place.own_users);
       break;
   }
   if (grants.paranoid_level) {

@@ -18,7 +18,8 @@ enum class PlaceKind { bare_metal, systemd_unit, docker, podman, kubernetes, lxc
 
 struct Place {
   PlaceKind kind = PlaceKind::bare_metal;
-  std::string unit;  // of systemd_unit: "intel-gpu-exporter.service"
+  std::string unit;        // of systemd_unit: "intel-gpu-exporter.service"
+  bool own_users = false;  // a user namespace of its own: capabilities that it grants do not count on the host
 };
 
 std::string_view to_string(PlaceKind kind);  // "systemd unit"

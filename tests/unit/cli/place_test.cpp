@@ -43,8 +43,8 @@ std::vector<Finding> denied() {
   return findings;
 }
 
-std::string granted(PlaceKind kind, std::optional<int> level = 3) {
-  const Place place{kind, kind == PlaceKind::systemd_unit ? "gpu.service" : ""};
+std::string granted(PlaceKind kind, std::optional<int> level = 3, bool own_users = false) {
+  const Place place{kind, kind == PlaceKind::systemd_unit ? "gpu.service" : "", own_users};
   std::string text;
   for (const std::string& line : how_to_grant(missing_grants(denied(), level), place, "/usr/bin/intel-gpu-exporter")) {
     CHECK_MESSAGE(text_width(line) + 2 <= kTextWidth, line);
@@ -134,6 +134,26 @@ TEST_CASE("each place has its own lines for the same missing permissions") {
         "# - the device /dev/dri/renderD128 and the group that owns it\n"
         "sudo sysctl kernel.perf_event_paranoid=2   # on the host\n");
   CHECK(granted(PlaceKind::wsl).find("WSL has no i915 or xe device") != std::string::npos);
+}
+
+TEST_CASE("in a user namespace the lines lead out of it, because its capabilities do not count") {
+  Machine machine;
+  CHECK_FALSE(machine.place().own_users);
+  machine.links["/proc/self/ns/user"] = "user:[4026531837]";
+  CHECK_FALSE(machine.place().own_users);
+  machine.links["/proc/self/ns/user"] = "user:[4026532300]";
+  CHECK(machine.place().own_users);
+  for (const auto& [kind, line] :
+       std::map<PlaceKind, const char*>{{PlaceKind::docker, "  --userns=host \\\n"},
+                                        {PlaceKind::podman, "  --userns=host \\\n"},
+                                        {PlaceKind::kubernetes, "      hostUsers: true\n"},
+                                        {PlaceKind::systemd_unit, "\nPrivateUsers=no\n"},
+                                        {PlaceKind::container, "host's user namespace"},
+                                        {PlaceKind::bare_metal, "outside this user namespace"}}) {
+    CAPTURE(line);
+    CHECK(granted(kind, 3, true).find(line) != std::string::npos);
+    CHECK(granted(kind).find(line) == std::string::npos);
+  }
 }
 
 TEST_CASE("only what a permission would fix is granted, and nothing if nothing is missing") {
