@@ -249,7 +249,7 @@ def documents():
     equal("every link between documents leads somewhere", broken, [])
     with open(f"{SOURCE}/README.md") as f:
         lines = len(f.read().splitlines())
-    check("README has at most 150 lines", lines <= 150, lines)
+    check("README has at most 100 lines", lines <= 100, lines)
     with open(f"{SOURCE}/docs/containers.md") as f:
         check("docs/containers.md names its source of systems that were not run", "**Source:**" in f.read(), "it does not")
 
