@@ -475,6 +475,7 @@ constexpr std::string_view kLeftOut[] = {
     "intel_gpu_workload_job_run_seconds",
     "intel_gpu_workload_jobs_total",
     "intel_gpu_workload_video_jobs_total",
+    "intel_gpu_fault_events_total",
     "intel_gpu_workload_hangs_total",
 };
 
