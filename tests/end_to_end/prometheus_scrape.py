@@ -121,7 +121,9 @@ def main():
                 check_pages(exporter, profile)
                 if profile == "rack":
                     check_scrapes(exporter, folder)
-        check_channels(sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), folder)
+        alone = folder / "channels"  # without the samples of the other server
+        alone.mkdir()
+        check_channels(sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), alone)
     finish()
 
 
