@@ -28,7 +28,7 @@ def shown_asleep(gpu, page, when):
     # The rest is what health counts, remembers, or reads from files that wake nothing.
     allowed = {"intel_gpu_info", "intel_gpu_runtime_suspended", "intel_gpu_exporter_feature_available",
                "intel_gpu_runtime_pm_info", "intel_gpu_survivability_mode", "intel_gpu_pcie_errors_total",
-               "intel_gpu_resets_total", "intel_gpu_core_dumps_total", "intel_gpu_hangs_total", "intel_gpu_wedged",
+               "intel_gpu_resets_total", "intel_gpu_core_dumps_total", "intel_gpu_hangs_total", "intel_gpu_fault_events_total", "intel_gpu_wedged",
                "intel_gpu_firmware_info"}
     more = sorted(n for n in page.samples if n not in allowed and page.all(n, **d))
     equal(f"{gpu.name} {when}: no other series", more, [])
