@@ -79,8 +79,8 @@ void HangIncidents::forget() {
 bool HangIncidents::fits(const Incident& incident, const FaultLine& line, Nanoseconds time, std::size_t source) const {
   const Report& own = incident.by[source];
   const bool is_same_queue = line.queue && line.queue == incident.queue;
-  const bool is_near = own.last ? time - *own.last <= (is_same_queue ? kWithinQueue : kWithin)  //
-                                : scrape_ - incident.scrape <= 1;
+  const Nanoseconds within = is_same_queue && line.sign == FaultSign::job_timeout ? kWithinQueue : kWithin;
+  const bool is_near = own.last ? time - *own.last <= within : scrape_ - incident.scrape <= 1;
   return is_near && may_equal(incident.gt, line.gt) && may_equal(incident.queue, line.queue) &&
          may_follow(line, own.signs, incident.kind, is_same_queue);
 }

@@ -27,7 +27,7 @@ inline constexpr std::size_t kFaultSources = 2;
 // firmware that does not answer. So any other line that the hang already has from this source begins another hang, as
 // does a line with the id of another queue. A line without a kind begins no hang. The reset of an engine has none,
 // because it also follows the normal end of a queue; it only adds its class and its process to a hang of the same
-// queue. Lines of one queue may be further apart: before the last one xe waits up to 5 s for the firmware.
+// queue. A job timeout may come later than what else names its queue: before it xe waits up to 5 s for the firmware.
 //
 // The sources have different clocks, which drift apart by seconds in days, so times of different sources are not
 // compared. A line belongs to a hang that only another source has reported if both name the same queue, or if one of
@@ -36,7 +36,7 @@ inline constexpr std::size_t kFaultSources = 2;
 class HangIncidents {
  public:
   static constexpr Nanoseconds kWithin = std::chrono::seconds(5);
-  static constexpr Nanoseconds kWithinQueue = std::chrono::seconds(10);  // between lines that name the same queue
+  static constexpr Nanoseconds kWithinQueue = std::chrono::seconds(10);  // before a job timeout of the same queue
 
   struct Change {
     HangKind kind{};
