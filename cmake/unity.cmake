@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# With IGPU_UNITY, several files are compiled in one unit: most of the time of a file goes into headers, which a unit parses once.
-# CMake's own unity builds know no folders, leave out files with options, and need names that differ in all tests.
+# With IGPU_UNITY, several files are compiled as one unit: a file spends most of its time on headers, which a unit parses once.
+# CMake's own unity builds ignore folders, skip files with options of their own, and would need distinct names in all tests.
 #
-# igpu_unity(target): units of the files of a folder. Names of anonymous namespaces must differ within a folder. Files with options
-#   other than the target's (-Os) get units of their own, files with definitions stay alone.
-# igpu_unity(target NAMESPACES): units of any files, each in a namespace of its own: for tests, whose names nobody else uses. A unit
-#   includes their headers before that, as they were when CMake ran, which it does again after a change.
+# igpu_unity(target): units by folder. Names in anonymous namespaces must differ within a folder. Files with options of their own (-Os)
+#   get separate units; files with definitions of their own are compiled alone. Call it after these properties are set.
+# igpu_unity(target NAMESPACES): for tests. Each file is included in a namespace of its own, so names may repeat. The unit includes all
+#   headers first, outside these namespaces; CMake reads their names, and runs again when a file changes.
 option(IGPU_UNITY "Compile several files in one unit, for a build of everything: scripts turn it on" OFF)
-set(igpu_unit_bytes 90000)  # of source: more saves little, and the last unit would keep one processor waiting
+set(igpu_unit_bytes 90000)  # of source: larger units save little, and the last one would leave processors idle
 
 function(igpu_unity target)
   if(NOT IGPU_UNITY)
@@ -84,7 +84,7 @@ function(igpu_unit target name headers files options)
   if(options)
     set_source_files_properties("${unit}" PROPERTIES COMPILE_OPTIONS "${options}")
   endif()
-  # GCC takes files that a unit includes for headers, and spends a tenth of its time on freeing memory that it could keep: 80 MB more.
+  # GCC warns as if the included files were headers. It spends a tenth of its time on collecting garbage that fits into 80 MB more.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     set_property(SOURCE "${unit}" APPEND PROPERTY COMPILE_OPTIONS -Wno-subobject-linkage --param=ggc-min-heapsize=262144)
   endif()

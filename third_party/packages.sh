@@ -68,13 +68,13 @@ install_packages() {
   return $status
 }
 
-# configure PRESET [OPTION...]: when it has not been with these options, or the presets have changed since. CMake itself sees to the
-# rest. What one script has turned on, no other turns off. debug is for those who edit a file, and tidy checks each by itself.
+# configure PRESET [OPTION...]: runs CMake unless it has run with these options and the presets have not changed since; other changes
+# CMake notices itself. An option that one script turned on stays on.
 configure() {
-  local done=build/$1/configured option missing=() options=("${@:2}")
-  [[ $1 == debug || $1 == tidy ]] || options+=(-DIGPU_UNITY=ON)
+  local done=build/$1/configured unity=-DIGPU_UNITY=ON option missing=()
+  [[ $1 != debug && $1 != tidy ]] || unity=-DIGPU_UNITY=OFF  # for editing and checking single files
   [[ $done -nt CMakePresets.json ]] || rm -f "$done"
-  for option in -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "${options[@]}"; do
+  for option in "$unity" "${@:2}"; do
     grep -qsxF -e "$option" "$done" || missing+=("$option")
   done
   [[ ${#missing[@]} -gt 0 ]] || return 0
@@ -82,7 +82,7 @@ configure() {
   printf '%s\n' "${missing[@]}" >>"$done"
 }
 
-# build PRESET [ARGUMENT OF cmake --build]...: notes the processor's seconds (tests/tools/ci_costs).
+# build PRESET [ARGUMENT OF cmake --build]...: builds, and records its CPU seconds for tests/tools/ci_costs.
 build() {
   local status=0 seconds=build/$1/cpu_seconds TIMEFORMAT='%U %S'
   { time cmake --build --preset "$@" >&3 2>&3; } 3>&2 2>>"$seconds" || status=$?

@@ -74,12 +74,12 @@ class HealthCollector final : public MachineCollector {
                      MachinePass& pass);
   void keep_old_dumps();
   void read_dumps(HealthScrape& scrape, SampleSink& out);
-  // is_old: from before the start; otherwise its time tells.
+  // is_old: the dump is from before the start; used only if its time is unknown.
   HealthDevice* note_dump(const CoreDump& dump, HealthScrape& scrape, bool is_old);
   void begin_reading_dumps(const HealthScrape& scrape, SampleSink& out);
   void name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out);
   void ask_drivers(const HealthScrape& scrape, SampleSink& out);
-  // is_old: from before the start. line: the kernel's line that reported it.
+  // is_old: the fault is from before the start. line: the kernel's line that reported it.
   void note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age, bool is_old, std::string line = {});
   void note_event(HealthDevice& device, std::string_view kind, Nanoseconds age, bool is_old);
   void request_flight(const HealthDevice& device, std::string_view kind, Nanoseconds age, std::string line);

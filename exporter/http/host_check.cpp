@@ -40,7 +40,7 @@ HostCheck::HostCheck(HttpHandler& next, std::vector<std::string> allowed, std::s
                      std::function<bool()> clients_are_known)
     : next_(next),
       allowed_(std::move(allowed)),
-      // localhost.example is nobody's machine in particular.
+      // As a first label, localhost would also accept localhost.example.
       machine_(equal_ignoring_case(first_label(machine), kLocalhost) ? "" : first_label(machine)),
       clients_are_known_(std::move(clients_are_known)) {}
 

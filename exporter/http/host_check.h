@@ -31,7 +31,7 @@ class HostCheck final : public HttpHandler {
 
   HttpHandler& next_;
   const std::vector<std::string> allowed_;
-  const std::string machine_;  // its first label; "" if that tells nothing
+  const std::string machine_;  // first label of the host name; "" if that is localhost
   const std::function<bool()> clients_are_known_;
 };
 
