@@ -77,7 +77,7 @@ def blind_i915():
 
 
 def bare_xe():
-    """bmg without fdinfo and C6 events; on Linux before 6.15 there is no PMU either (pmu=0 in `blind-xe`)."""
+    """bmg without fdinfo and C6 events; on Linux before 6.15 there is no PMU either (blind_xe)."""
     gpu = machine("bmg")[0]
     s = script(gpu)
     s.apply()

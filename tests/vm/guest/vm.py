@@ -4,11 +4,13 @@
 import atexit
 import collections
 import contextlib
+import glob
 import http.client
 import json
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -418,6 +420,17 @@ def wait_for(condition, seconds, step=0.1):
             return True
         time.sleep(step)
     return bool(condition())
+
+
+def load_module(personality, *parameters):
+    """Other GPUs without another boot, with the owners and modes that rig-init gives their nodes."""
+    subprocess.run(["rmmod", "fakegpu"], check=True)
+    subprocess.run(["insmod", "/rig/fakegpu.ko", f"personality={personality}", *parameters], check=True)
+    for pattern, group in (("card*", "video"), ("renderD*", "render")):
+        for node in glob.glob(f"/dev/dri/{pattern}"):
+            shutil.chown(node, group=group)
+            os.chmod(node, 0o660)
+    os.chmod(CTL, 0o666)
 
 
 def main(groups):
