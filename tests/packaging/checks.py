@@ -2,12 +2,14 @@
 """Shared by the packaging tests: one line per check, and programs in other roots."""
 
 import contextlib
+import fcntl
 import os
 import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -98,3 +100,17 @@ def mirror():
         if suite == "bookworm":
             return uri, suite
     sys.exit("apt knows no mirror of Debian 12")
+
+
+def debian_root(root):
+    """A root file system of Debian 12 with systemd and without any file of this project. Bootstrapped once a day; an archive each
+    time."""
+    archive, new = f"{WORK}/debian.tar", f"{WORK}/debian.new.tar"
+    os.makedirs(root, exist_ok=True)
+    with open(f"{WORK}/debian.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(archive) or time.time() - os.path.getmtime(archive) > 86400:
+            uri, suite = mirror()
+            run("mmdebstrap", "--variant=minbase", "--quiet", "--include=systemd,dbus,pci.ids,ca-certificates", suite, new, uri)
+            os.replace(new, archive)
+    run("tar", "-C", root, "--numeric-owner", "--xattrs", "-xpf", archive)

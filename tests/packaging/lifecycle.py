@@ -10,7 +10,7 @@ import stat
 import tempfile
 import time
 
-from checks import NAME, PACKAGES, WORK, check, equal, fetch, finish, mirror, output, run, serving
+from checks import NAME, PACKAGES, WORK, check, debian_root, equal, fetch, finish, output, run, serving
 
 UNIT = f"{NAME}.service"
 SETTING = f"etc/sysctl.d/60-{NAME}.conf"
@@ -42,10 +42,9 @@ class Root:
 
     def __init__(self):
         self.path = tempfile.mkdtemp(dir=WORK, prefix="root.")
-        uri, suite = mirror()
         started = time.monotonic()
         # As on a freshly installed machine: services are known but not started, as systemd does not run here.
-        run("mmdebstrap", "--variant=minbase", "--quiet", "--include=systemd,pci.ids,ca-certificates", suite, self.path, uri)
+        debian_root(self.path)
         self.chroot("apt-get", "-qq", "update")
         print(f"     root made in {time.monotonic() - started:.0f} s")
 

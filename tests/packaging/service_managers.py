@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-from checks import NAME, PACKAGES, SOURCE, WORK, check, equal, finish, mirror, output, run
+from checks import NAME, PACKAGES, SOURCE, WORK, check, debian_root, equal, finish, mirror, output, run
 
 # $0: the root, $1: a file in the place of kernel.perf_event_paranoid. All other settings of the kernel, which is this machine's, cannot
 # be written; neither can its devices be seen.
@@ -112,11 +112,15 @@ def booted(root, paranoid, *command):
         os.rmdir(cgroups)
 
 
-def made(name, packages):
+def made(name, *packages):
+    """With these packages, or with systemd."""
     root = f"{WORK}/{name}-root"
     shutil.rmtree(root, ignore_errors=True)
-    uri, suite = mirror()
-    run("mmdebstrap", "--variant=minbase", "--quiet", f"--include={packages}", suite, root, uri)
+    if packages:
+        uri, suite = mirror()
+        run("mmdebstrap", "--variant=minbase", "--quiet", f"--include={','.join(packages)}", suite, root, uri)
+    else:
+        debian_root(root)
     static, = glob.glob(f"{PACKAGES}/{NAME}-*-linux-*")
     shutil.copy2(static, f"{root}/root/{NAME}")
     return root
@@ -159,7 +163,7 @@ def set_up_and_removed(name, machine, setting, main_process):
 
 
 def systemd(setting):
-    root = made("systemd", "systemd,dbus")
+    root = made("systemd")
     with booted(root, setting, "/lib/systemd/systemd") as machine:
         state = ""
         for _ in range(240):

@@ -12,7 +12,7 @@ import tempfile
 import time
 import urllib.request
 
-from checks import BINARY, NAME, PACKAGES, SOURCE, check, equal, finish, mirror, output, run
+from checks import BINARY, NAME, PACKAGES, SOURCE, check, debian_root, equal, finish, mirror, output, run
 
 MOST_BYTES = 12_000_000
 CAPTURE = f"{SOURCE}/tests/machines/simulated-arc-a770.tar.zst"
@@ -234,8 +234,7 @@ def service(static):
     """setup and its removal in a root of systemd's that does not run."""
     root = os.path.join(SOURCE, "build", "packaging", "static-root")
     shutil.rmtree(root, ignore_errors=True)
-    uri, suite = mirror()
-    run("mmdebstrap", "--variant=minbase", "--quiet", "--include=systemd", suite, root, uri)
+    debian_root(root)
     shutil.copy2(static, f"{root}/root/{NAME}")
 
     def inside_root(*command):
