@@ -90,7 +90,8 @@ def contents(root):
     equal("intel_gpu_top is in the path", os.readlink(f"{root}/usr/bin/intel_gpu_top"), NAME)
     others = sorted(f for f in files if not re.match(
         r"(usr/)?lib(64)?/|usr/share/doc/[^/]+/(copyright|LICENSE)$|etc/(passwd|group|nsswitch\.conf|ssl/certs/ca-certificates\.crt)$|usr/share/misc/pci\.ids$|usr/bin/", f))
-    equal("beside it: libraries, licences, users, certificate authorities, names of GPUs", others, [])
+    equal("beside it: libraries, licences, users, certificate authorities, names of GPUs, and the mark of a container", others,
+          [f"usr/share/{NAME}/callers-are-trusted"])
     equal("the Level Zero tracker is beside the program", sorted(f for f in files if "/level-zero/" in f),
           [f"usr/lib/{NAME}/level-zero/{name}" for name in
            ("liblevel_zero_audit.so", "liblevel_zero_preload.so", "libze_validation_layer.so.1")])
