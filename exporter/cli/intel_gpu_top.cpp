@@ -25,6 +25,7 @@
 #include "igpu/monitor.h"
 #include "igpu/unique_fd.h"
 #include "intel_gpu_top/devices.h"
+#include "platform/callers_rights.h"
 #include "query/output.h"
 #include "text/unicode.h"
 
@@ -178,6 +179,7 @@ int intel_gpu_top(const Options& given) {
   const bool interactive = wanted.output == Output::none && !wanted.file && ::isatty(STDOUT_FILENO) == 1;
   UniqueFd file;
   if (wanted.file && *wanted.file != "-" && !wanted.list) {
+    const CallersRights callers;
     file = UniqueFd(::open(wanted.file->c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666));
     if (!file) {
       complain("Failed to open output file - '" + std::generic_category().message(errno) + "'!\n");

@@ -8,6 +8,7 @@
 #include "cli/flight_recorder.h"
 #include "cli/stats_writer.h"
 #include "igpu/monitor.h"
+#include "platform/callers_rights.h"
 
 namespace igpu::exporter {
 namespace {
@@ -88,7 +89,14 @@ void finish_command_flights(const Settings& settings, const FlightsOptions& flig
 
 Options checked(const CommandLine& line) {
   Options options;
-  for (const auto& [name, setting] : line.settings.all()) setting.flag->take(options, setting);
+  for (const auto& [name, setting] : line.settings.all()) {
+    // Links in a folder of the caller's could lead to any file.
+    if (name.starts_with("path.") && has_rights_of_its_file())
+      throw UsageError(setting.origin +
+                       " is refused: this program's file has capabilities that its caller lacks; run it as root, or "
+                       "as a service with AmbientCapabilities=, or remove them (setcap -r)");
+    setting.flag->take(options, setting);
+  }
   const std::string_view command = line.command->name;
   finish_push(line.settings, options.push);
   finish_flights(line.settings, options);

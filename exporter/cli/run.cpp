@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <exception>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "cli/command_line.h"
+#include "cli/intel_gpu_top_arguments.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/start_failure.h"
 #include "cli/usage_error.h"
 #include "igpu/option.h"
+#include "platform/callers_rights.h"
+#include "platform/own_process.h"
 #include "platform/standard_streams.h"
 #include "sandbox/capabilities.h"
 #include "self/build_info.h"
@@ -20,7 +27,23 @@
 namespace igpu::exporter {
 namespace {
 
+// Whether it reads this machine, for which a file may have capabilities; anything else needs the caller's rights only.
+bool uses_rights_of_file(const CommandLine& line) {
+  constexpr std::array<std::string_view, 7> kReaders{"serve",  "list",    "stats",     "query",
+                                                     "doctor", "capture", kIntelGpuTop};
+  const std::string_view name = line.command->name;
+  if (name == "top") return line.operands.empty();
+  if (name == "trace") return line.action->name == "record";
+  return std::find(kReaders.begin(), kReaders.end(), name) != kReaders.end();
+}
+
 int dispatch(const std::vector<std::string>& arguments) {
+  if (is_set_id())
+    throw std::runtime_error(
+        "refused: with the set-user-ID or set-group-ID bit its callers could read files that are not theirs; "
+        "chmod ug-s " +
+        program_file() + ", and see docs/permissions.md for what to grant instead");
+  begin_with_callers_rights();
   CommandLine line = parse_command_line(arguments);
   const Command& command = *line.command;
   const Command* topic = command.name != "help"  ? &command
@@ -34,9 +57,11 @@ int dispatch(const std::vector<std::string>& arguments) {
     const Setting* setting = line.settings.find(error.flag());
     return (setting ? setting->origin : "--" + error.flag()) + ": " + error.reason();
   };
-  raise_capabilities();  // the file of the container image has them permitted only
   try {
-    return command.run(options_from(line, [](const char* name) -> const char* { return std::getenv(name); }));
+    const Options options = options_from(line, [](const char* name) -> const char* { return std::getenv(name); });
+    // The file of the container image has them permitted only.
+    if (!has_rights_of_its_file() || uses_rights_of_file(line)) raise_capabilities();
+    return command.run(options);
   } catch (const OptionError& error) {
     throw UsageError(with_origin(error), command.usage_status);
   } catch (const FlagFileError& error) {

@@ -6,6 +6,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "platform/callers_rights.h"
+
 namespace igpu::exporter {
 namespace {
 
@@ -77,6 +79,7 @@ bool host_has_ipv6() {
 UniqueSocket listen_on(const ListenAddress& address, const std::vector<ListenAddress>& all) {
   switch (address.kind) {
     case ListenAddress::Kind::unix_socket: {
+      const CallersRights callers;
       sockaddr_storage name{};
       socklen_t size = 0;
       try {

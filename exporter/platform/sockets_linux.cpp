@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "platform/callers_rights.h"
 #include "platform/sockets.h"
 
 namespace igpu::exporter {
@@ -119,6 +120,9 @@ void remove_stale_socket_file(const std::string& path) {
   throw std::runtime_error(socket_error_text(EADDRINUSE));
 }
 
-void remove_socket_file(const std::string& path) { (void)::unlink(path.c_str()); }
+void remove_socket_file(const std::string& path) {
+  const CallersRights callers;
+  (void)::unlink(path.c_str());
+}
 
 }  // namespace igpu::exporter

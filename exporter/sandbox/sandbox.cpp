@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "igpu/unique_fd.h"
+#include "platform/callers_rights.h"
 #include "sandbox/layer_report.h"
 #include "sandbox/privileges.h"
 #include "sandbox/seccomp_filter.h"
@@ -78,10 +79,8 @@ struct Helper {
   ::closefrom(kSocket + 1);
   std::vector<UniqueFd> held;
   try {
-    if (helper.confined) {
-      (void)drop_capabilities(helper.keep);
-      (void)forbid_new_privileges();
-    }
+    if (helper.confined || has_rights_of_its_file()) (void)drop_capabilities(helper.keep);
+    if (helper.confined) (void)forbid_new_privileges();
     const bool confined = helper.confined && !kInstrumented;
     if (confined) (void)confine_files(helper.files, held);
     if (helper.prepare) helper.prepare(kSocket);

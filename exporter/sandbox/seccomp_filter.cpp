@@ -24,6 +24,7 @@
 #include <system_error>
 #include <type_traits>
 
+#include "platform/callers_rights.h"
 #include "sandbox/drm_requests.h"
 
 namespace igpu::exporter {
@@ -320,6 +321,9 @@ void add_conditional_calls(Rules& rules, std::span<const int> receivers) {
   // Of locks only the question who holds one.
   allow_commands(rules, {F_GETFD, F_SETFD, F_GETFL, F_DUPFD, F_DUPFD_CLOEXEC, F_GETLK});
   allow_waiting_or_not(rules);
+
+  // A collector that reads a file of the caller's again lowers what is effective meanwhile. No capability is gained.
+  if (has_rights_of_its_file()) rules.allow(SCMP_SYS(capset));
 
   // Names of threads and of memory.
   rules.allow(SCMP_SYS(prctl), {is_int(0, PR_SET_NAME)});

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "platform/callers_rights.h"
 #include "service/new_file.h"
 
 namespace igpu::exporter {
@@ -40,6 +41,7 @@ std::string folder_of(const std::string& path) {
 }
 
 void check_new_file(const std::string& path) {
+  const CallersRights callers;
   struct stat facts {};
   if (::lstat(path.c_str(), &facts) == 0) fail(EEXIST);
   if (errno != ENOENT) fail(errno);
@@ -47,6 +49,7 @@ void check_new_file(const std::string& path) {
 }
 
 NewFile::NewFile(const std::string& path, mode_t mode) : path_(path), temporary_(folder_of(path) + "/.new-XXXXXX") {
+  const CallersRights callers;
   file_ = UniqueFd(::mkostemp(temporary_.data(), O_CLOEXEC));
   if (!file_) fail(errno);
   if (::fchmod(file_.get(), mode) == 0) return;
@@ -56,7 +59,9 @@ NewFile::NewFile(const std::string& path, mode_t mode) : path_(path), temporary_
 }
 
 NewFile::~NewFile() {
-  if (!temporary_.empty()) (void)::unlink(temporary_.c_str());
+  if (temporary_.empty()) return;
+  const CallersRights callers;
+  (void)::unlink(temporary_.c_str());
 }
 
 void NewFile::finish(std::string_view bytes, Existing existing) {
@@ -66,6 +71,7 @@ void NewFile::finish(std::string_view bytes, Existing existing) {
     if (size > 0) bytes.remove_prefix(static_cast<std::size_t>(size));
   }
   if (::fsync(file_.get()) != 0) fail(errno);
+  const CallersRights callers;
   if (existing == Existing::stays) {
     if (const int error = name_anew(temporary_, path_); error != 0) fail(error);
   } else {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "platform/callers_rights.h"
 #include "service/regular_file.h"
 
 namespace igpu::exporter {
@@ -23,6 +24,7 @@ void require_regular(const struct stat& facts) {
 }  // namespace
 
 RegularFile::RegularFile(const std::string& path) {
+  const CallersRights callers;
   struct stat facts {};
   // Before it is opened, because that alone has an effect on some devices; and after, because it may be another file.
   if (::stat(path.c_str(), &facts) != 0) fail_to_read(errno);
@@ -49,6 +51,7 @@ std::string RegularFile::first(std::size_t bytes) const {
 }
 
 UniqueFd open_to_write(const std::string& path) {
+  const CallersRights callers;
   UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644));
   if (!file && errno == ELOOP) throw FileError("a symbolic link is not followed; name the file itself", ELOOP);
   if (!file && errno == ENXIO) throw FileError("a FIFO that nothing reads", ENXIO);

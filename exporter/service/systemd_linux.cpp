@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "platform/callers_rights.h"
 #include "service/systemd.h"
 #include "text/ascii.h"
 
@@ -80,6 +81,7 @@ UniqueFd connect_to(std::string_view address) {
   // A manager that does not read must not block this program forever.
   const timeval send_timeout{5, 0};
   ::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &send_timeout, sizeof send_timeout);
+  const CallersRights callers;
   const void* const raw = &peer;
   if (::connect(descriptor.get(), static_cast<const sockaddr*>(raw), static_cast<socklen_t>(size)) != 0) {
     reject(error_text());

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "platform/callers_rights.h"
 #include "platform/sockets.h"
 
 namespace igpu::exporter {
@@ -229,6 +230,7 @@ void use_system_authorities(SSL_CTX* context, const std::string& where) {
                                            "/etc/ssl/certs/ca-certificates.crt",  // Debian, Alpine, Arch
                                            "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // Fedora, RHEL
                                            "/etc/ssl/ca-bundle.pem"};                            // SUSE
+  const CallersRights callers;
   for (std::size_t i = chosen == nullptr ? 1 : 0; i < (chosen == nullptr ? bundles.size() : 1); ++i) {
     ERR_clear_error();
     if (SSL_CTX_load_verify_file(context, bundles[i]) == 1) return;

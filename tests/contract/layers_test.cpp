@@ -293,7 +293,8 @@ TEST_CASE("the sandbox depends on nothing, and only it makes its system calls") 
                         include.target == "sys/capability.h" || include.target == "sys/prctl.h";
     if (kernel) {
       ++seen;
-      CHECK(sandbox);
+      // Every room that opens a file for the caller lowers what is effective.
+      CHECK((sandbox || include.file == "exporter/platform/callers_rights_linux.cpp"));
     }
     if (sandbox && !include.system) {
       const std::string folder = first_part(include.target);
