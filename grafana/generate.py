@@ -30,12 +30,13 @@ BUSY = [("green", None), ("orange", 0.8), ("red", 0.95)]
 HOT = [("green", None), ("orange", 85), ("red", 95)]
 PLAIN = [("green", None)]
 BAD = [("green", None), ("red", 1)]
-CLASSES = {"video": "Video", "video_enhance": "Video enhance", "render": "Render", "compute": "Compute", "copy": "Copy"}
+SHOWN = ("render", "video", "video_enhance", "compute")  # for processes: copies go with the others
+CLASSES = {"render": "Render", "copy": "Copy", "video": "Video", "video_enhance": "Video enhance", "compute": "Compute"}
 # Why a reading is missing. Queries of single values return the number; the panel shows the text.
 REASONS = {"suspended": (-1001, "asleep"), "permission": (-1002, "no permission"), "kernel": (-1003, "not in this driver"),
            "disabled": (-1004, "turned off"), "hardware": (-1005, "no such hardware")}
-HANGS = ("GPUs whose kernel driver holds a captured hang. i915 GPUs count only if the exporter has permission to read the"
-         " capture: CAP_DAC_READ_SEARCH (docs/runbook.md#intelgpuhang).")
+HANGS = ("GPUs that hung or were reset in the last ten minutes, whose driver holds a captured hang, or that are out of service."
+         " What is seen depends on the rights: docs/runbook.md#intelgpuhung.")
 # Exporters that answer or not, including those with other job names that answered within six hours.
 UP = (f'(up{{job=~".*intel-gpu.*",{HOST}}} or up{{{HOST}}} and on ({NODE})'
       f" last_over_time(intel_gpu_exporter_build_info{{{HOST}}}[6h]))")
@@ -72,8 +73,37 @@ def watts(labels):
     return own("intel_gpu_power_watts", labels)
 
 
-def kwh(labels):
-    return f"{own('intel_gpu_energy_joules_total', labels, 'increase({}[$__range])')} / 3.6e6"
+def watt_hours(labels):
+    """Grafana scales them: 3.59 Wh, and not 0.00 kWh."""
+    return f"{own('intel_gpu_energy_joules_total', labels, 'increase({}[$__range])')} / 3600"
+
+
+def cost(labels):
+    """In 30 days: that of an hour is 0.00 for most GPUs."""
+    return f"sum({watt_hours(labels)}) / 1000 * $price * 2592000 / $__range_s"
+
+
+def seen_faults(labels):
+    """0 if faults of a GPU would be seen."""
+    return f'0 * group(intel_gpu_exporter_feature_available{{feature=~"fault_times|error_state",{labels}}} == 1)'
+
+
+def energy_stats(labels):
+    return (stat("Energy", "Energy that the GPUs used in the time range.", f"sum({watt_hours(labels)})", "watth", decimals=1, graph="none", features="power", labels=labels),
+            stat("Cost in 30 days", "At the power of the time range and the price of a kWh that is set at the top, in its currency.",
+                 cost(labels), "none", decimals=2, graph="none", features="power", labels=labels))
+
+
+def dead(labels):
+    """GPUs that run nothing: the driver gave them up, or their firmware failed."""
+    return f"group by ({GPU}) (intel_gpu_wedged{{{labels}}} == 1 or intel_gpu_survivability_mode{{{labels}}} == 1)"
+
+
+def hung(labels):
+    """GPUs that lost work in the last ten minutes, whatever reports it, as IntelGpuHung says; and captured hangs until they are deleted."""
+    faults = f'kind!~"wedged|firmware",{labels}'
+    return (f"group by ({GPU}) (time() - intel_gpu_last_fault_timestamp_seconds{{{faults}}} < 600 or increase(intel_gpu_hangs_total{{{faults}}}[10m]) > 0"
+            f" or increase(intel_gpu_resets_total{{{labels}}}[10m]) > 0 or intel_gpu_error_state{{{labels}}} == 1)")
 
 
 def processes_of(labels):
@@ -175,10 +205,10 @@ LIMITS = {"matcher": {"id": "byRegexp", "options": "/ (limit|size)$/"}, "propert
 
 
 def series(title, description, targets, unit="short", width=12, height=8, stack=False, fill=0, maximum=None, minimum=0, legend="table", axis="",
-           features=None, labels=SELECT, empty=NOTHING, overrides=()):
+           features=None, labels=SELECT, empty=NOTHING, overrides=(), decimals=None):
     """Lines, or why they are missing. The legend is a table on the right, so that no name is cut off. GPU lines link to the processes."""
     links = TO_PROCESSES if any("{{name}}" in one["legendFormat"] for one in targets) else ()
-    defaults = {key: value for key, value in (("min", minimum), ("max", maximum)) if value is not None}
+    defaults = {key: value for key, value in (("min", minimum), ("max", maximum), ("decimals", decimals)) if value is not None}
     if features:
         targets = [*targets, target(why_series(features, [one["expr"] for one in targets], labels), BY_GPU + ": {{reason}}")]
     return panel("timeseries", title, description, targets, unit, PLAIN,
@@ -304,32 +334,42 @@ def annotation(name, expression, color, title, text):
 
 
 LAST_FAULT = f"intel_gpu_last_fault_timestamp_seconds{{{HOST}}}"
+GAINED = " or ".join(f"increase(intel_gpu_{name}_total{{{HOST}}}[$__rate_interval]) > 0" for name in ("hangs", "resets"))
 ANNOTATIONS = [
     # At the first fault of a kind its series begins; at every later one it changes.
-    annotation("Faults", f"group by ({GPU}, kind) (changes({LAST_FAULT}[$__rate_interval]) > 0 or {LAST_FAULT} unless {LAST_FAULT} offset $__rate_interval)",
+    annotation("Hangs", f"group by ({GPU}, kind) (changes({LAST_FAULT}[$__rate_interval]) > 0 or {LAST_FAULT} unless {LAST_FAULT} offset $__rate_interval or {GAINED})"
+               f' or label_replace({dead(HOST)}, "kind", "out of service", "", "")'
+               f' or label_replace(group by ({GPU}) (intel_gpu_error_state{{{HOST}}} == 1), "kind", "captured hang", "", "")',
                "red", "{{kind}}", "{{instance}} {{device}}"),
-    annotation("Hangs", f"group by ({GPU}) (intel_gpu_error_state{{{HOST}}} == 1)", "red", "GPU hang", "{{instance}} {{device}}"),
     annotation("Alerts", f'group by ({GPU}, alertname, severity) (ALERTS{{alertname=~"IntelGpu.*",alertstate="firing",{HOST}}})', "orange", "{{alertname}}", "{{severity}} {{instance}} {{device}}"),
     annotation("Restarts", f"changes(process_start_time_seconds{{{HOST}}}[$__rate_interval]) > 0 and on ({NODE}) intel_gpu_exporter_build_info", "blue", "Exporter restarted", "{{instance}}")]
 
 
+# Rows without data on most hosts: they need a collector that is off by default, or other hardware.
+CLOSED = {"Waiting", "Virtual functions", "NPU", "Level Zero programs"}
+
+
 def dashboard(uid, title, description, variables, rows, hours=1):
-    """rows: (title, [panel, ...]); panels run from left to right and wrap at 24 columns."""
-    panels, y = [], 0
+    """rows: (title, [panel, ...]); panels run from left to right and wrap at 24 columns. Grafana keeps those of a closed row in it."""
+    panels, every, y = [], [], 0
     for name, members in rows:
-        panels.append({"type": "row", "title": name, "collapsed": False, "gridPos": {"h": 1, "w": 24, "x": 0, "y": y}, "panels": []})
+        closed = name in CLOSED
+        row = {"type": "row", "title": name, "collapsed": closed, "gridPos": {"h": 1, "w": 24, "x": 0, "y": y}, "panels": []}
+        panels.append(row)
         y, x, tallest = y + 1, 0, 0
+        end = y
         for member in members:
             position = member["gridPos"]
             if x + position["w"] > 24:
                 x, y, tallest = 0, y + tallest, 0
             position.update(x=x, y=y)
             x, tallest = x + position["w"], max(tallest, position["h"])
-            panels.append(member)
-        y += tallest
-    for number, one in enumerate(panels, 1):
+            (row["panels"] if closed else panels).append(member)
+        y = end if closed else y + tallest
+        every += [row, *members]
+    for number, one in enumerate(every, 1):
         one["id"] = number
-    kinds = sorted({one["type"] for one in panels} - {"row"})
+    kinds = sorted({one["type"] for one in every} - {"row"})
     more = [price_variable()] if "$price" in json.dumps(panels) else []
     return {"__inputs": [{"name": "DS_PROMETHEUS", "label": "Prometheus", "description": "", "type": "datasource", "pluginId": "prometheus", "pluginName": "Prometheus"}],
             "__elements": {},
@@ -372,24 +412,33 @@ def mapped(name, mappings, rename=None, width=None):
 def health_banner(labels=SELECT):
     """The first row: whether something is wrong, and where."""
     down = f"topk(4, 2 * ({UP} == bool 0) > 0)"
-    hung = f"max by ({GPU}) (intel_gpu_error_state{{{labels}}}) == 1"
+    gone, broken = hung(labels), dead(labels)
+    stalled = f"max by ({WORKLOAD}) (max_over_time(channel:video_jobs:stall{{{HOST}}}[1m]))"
     slow = f'max by ({GPU}) (intel_gpu_throttled{{reason="any",{labels}}}) == 1'
     blind = f"group by ({NODE}) ({unread(HOST)})"
     asleep = f"sum(intel_gpu_runtime_suspended{{{labels}}}) > 0"
     alerts = f'count(ALERTS{{alertname=~"IntelGpu.*",alertstate="firing",{HOST}}})'
-    return ("Health", [tiles("Health", "Hosts that do not answer, GPUs that hung or are throttled, hosts that the exporter cannot fully read. At most four of each; the tables below list all.", [
+
+    def gpus(expression):
+        """Also those that have no name, as a card in survivability mode."""
+        return f"{named(expression, labels)} or ({expression}) unless on ({GPU}) intel_gpu_info"
+
+    return ("Health", [tiles("Health", "Hosts that do not answer, GPUs that are out of service, hung or throttled, channels that drop pictures, hosts that the exporter"
+                             " cannot fully read. At most four of each; the tables below list all.", [
         (down, "{{instance}} does not answer"),
-        (f"2 * topk(4, {named(hung, labels)})", "hang: " + BY_GPU),
+        (f"2 * topk(4, {gpus(broken)})", "out of service: " + BY_GPU),
+        (f"2 * topk(4, {gpus(gone)})", "hang: " + BY_GPU),
+        (f"2 * topk(4, {stalled} > bool 0)", "drops pictures: " + BY_WORKLOAD),
         (f'2 * count_values("n", {alerts})', "firing alerts: {{n}}"),
         (f"topk(4, {named(slow, labels)})", "throttled: " + BY_GPU),
         (f"topk(4, {blind})", "{{instance}}: missing permissions or kernel features"),
         (f'-1 * count_values("n", {asleep})', "GPUs asleep: {{n}}"),
-        (f"0 * group(intel_gpu_exporter_build_info{{{HOST}}}) unless on () ({DOWN} or {hung} or {slow} or {blind} or {alerts})", "nothing is wrong")],
+        (f"0 * group(intel_gpu_exporter_build_info{{{HOST}}}) unless on () ({DOWN} or {broken} or {gone} or {stalled} or {slow} or {blind} or {alerts})", "nothing is wrong")],
         empty="no exporter answers: another data source, job or host?")])
 
 
 def faults_row(labels):
-    """What killed work, and when; after every row that shows the load."""
+    """What killed work, and when."""
     last = f"max by ({GPU}, kind) (intel_gpu_last_fault_timestamp_seconds{{{labels}}})"
     hangs = f"sum by ({GPU}, kind) (increase(intel_gpu_hangs_total{{{labels}}}[$__rate_interval])) > 0"
     errors = f"sum by ({GPU}, port, severity) (rate(intel_gpu_pcie_errors_total{{{labels}}}[$__rate_interval])) > 0"
@@ -426,7 +475,7 @@ def npu_row():
         series("NPU busy", "Time with at least one job submitted, waiting included: an upper bound of what the NPU does. The eight busiest.",
                [target(top(f"max by ({GPU}) (rate(intel_npu_busy_seconds_total{{{HOST}}}[$__rate_interval]))"), legend)], "percentunit", 8, maximum=1, empty=none + "6.11"),
         series("NPU memory", "System memory that its buffers hold; the eight with the most.", [target(top(of("memory_resident_bytes")), legend)], "bytes", 8, empty=none + "6.15"),
-        series("NPU clock and its limit", "The clock stops between jobs, so 0 beside a busy NPU is normal. The highest of the hardware is dashed. The four fastest.",
+        series("NPU frequency and its limit", "The clock stops between jobs, so a frequency of 0 beside a busy NPU is normal. The highest of the hardware is dashed. The four fastest.",
                [target(top(of("frequency_hertz", 'bound="current",'), count=4), legend), target(top(of("frequency_hertz", 'bound="max",'), count=4), legend + " limit")],
                "hertz", 8, empty=none + "6.16")])
 
@@ -510,27 +559,26 @@ def overview():
         health_banner(),
         ("Now", [
             stat("GPUs", "Monitored Intel GPUs.", f"sum(intel_gpu_exporter_devices{{{HOST}}})", graph="none"),
-            stat("Video now", "The highest busy share of a GPU's video engines.",
-                 f"max({busy(VIDEO)})", "percentunit", BUSY, 0, features="engine_busy"),
             stat("Render now", "The highest busy share of a GPU's render engines.",
                  f"max({busy(RENDER)})", "percentunit", BUSY, 0, features="engine_busy"),
+            stat("Video now", "The highest busy share of a GPU's video engines.",
+                 f"max({busy(VIDEO)})", "percentunit", BUSY, 0, features="engine_busy"),
             stat("GPU power", "Sum over the GPUs: the gpu domain of an integrated GPU; the whole card if the driver reports it, otherwise its package.",
                  f"sum({watts(SELECT)})", "watt", decimals=0, features="power"),
             stat("Hottest", "The highest temperature; for an integrated GPU, that of the CPU package.",
                  f"max(intel_gpu_temperature_celsius{{{SELECT}}})", "celsius", HOT, 0, features="temperature"),
-            stat("Hangs", HANGS, f"sum(intel_gpu_error_state{{{SELECT}}})", thresholds=BAD, graph="none", features="error_state"),
-            stat("Energy", "Energy that the GPUs used in the time range.", f"sum({kwh(SELECT)})", "kwatth", decimals=2, graph="none", features="power"),
-            stat("Cost", "The energy times the price of a kWh, set at the top, in its currency.", f"sum({kwh(SELECT)}) * $price", "none", decimals=2, graph="none", features="power"),
+            stat("Hangs", HANGS, f"count({hung(SELECT)} or {dead(SELECT)}) or {seen_faults(SELECT)}", thresholds=BAD, graph="none", features="fault_times"),
+            *energy_stats(SELECT),
             table("Every GPU", "Each GPU and its current state.", [
                 target(f"group by ({GPU}, card, render_node, driver, device_id, name, kind) (intel_gpu_info{{{SELECT}}})", instant=True, table=True),
-                target(f"max by ({GPU}) {busy(VIDEO)}", instant=True, table=True),
                 target(f"max by ({GPU}) {busy(RENDER)}", instant=True, table=True),
+                target(f"max by ({GPU}) {busy(VIDEO)}", instant=True, table=True),
                 target(f"{used} / {size}", instant=True, table=True),
                 target(watts(SELECT), instant=True, table=True),
                 target(f"max by ({GPU}) (intel_gpu_temperature_celsius{{{SELECT}}})", instant=True, table=True),
                 target(f"max by ({GPU}) (intel_gpu_runtime_suspended{{{SELECT}}})", instant=True, table=True),
                 target(f"count by ({GPU}) ({unread(OF_A_GPU)})", instant=True, table=True)],
-                [*(column(name, "percentunit", BUSY, gauge=True, width=110) for name in ("Video", "Render", "VRAM")), column("Power", "watt", decimals=0, width=80),
+                [*(column(name, "percentunit", BUSY, gauge=True, width=110) for name in ("Render", "Video", "VRAM")), column("Power", "watt", decimals=0, width=80),
                  column("Temperature", "celsius", HOT, decimals=0, width=110),
                  mapped("State", [{"type": "value", "options": {"0": {"text": "awake", "index": 0}, "1": {"text": "asleep", "color": "blue", "index": 1}}}], width=80),
                  column("Unread", "short", [("text", None), ("orange", 1)], width=80), mapped("Name", REGEX_NAME, width=170), mapped("No.", REGEX_CARD, width=60), column("Device", width=120),
@@ -538,9 +586,9 @@ def overview():
                  column("instance", rename="Host", width=150, links=to("intel-gpu-processes", "Processes"))],
                 [{"id": "merge", "options": {}},
                  organize(["Time", "cluster", "job", "Value #A"],
-                          ["instance", "name", "card", "Value #B", "Value #C", "Value #D", "Value #E", "Value #F", "Value #G", "Value #H", "device", "driver", "kind", "device_id", "render_node"],
+                          ["instance", "name", "card", "Value #G", "Value #B", "Value #C", "Value #D", "Value #F", "Value #E", "Value #H", "device", "driver", "kind", "device_id", "render_node"],
                           {"device": "Device", "name": "Name", "card": "No.", "driver": "Driver", "kind": "Kind", "device_id": "Id", "render_node": "Node",
-                           "Value #B": "Video", "Value #C": "Render", "Value #D": "VRAM", "Value #E": "Power", "Value #F": "Temperature", "Value #G": "State", "Value #H": "Unread"})], 24, 7)]),
+                           "Value #B": "Render", "Value #C": "Video", "Value #D": "VRAM", "Value #E": "Power", "Value #F": "Temperature", "Value #G": "State", "Value #H": "Unread"})], 24, 7)]),
         ("Engines", [
             *(engine_class(name) for name in CLASSES),
             series("Video, between the scrapes", "The largest sample of a GPU's video engines beside the mean of the busiest one; the four highest. Only exporters with"
@@ -591,7 +639,7 @@ def workload_rows():
     nobody = "no workload: they need --collector.workloads"
 
     def seconds(name):
-        return f'sum by ({WORKLOAD}) (increase({used},class="{name}"}}[$__range])) > 0'
+        return f'sum by ({WORKLOAD}) (increase({used},class="{name}"}}[$__range])) > 0.001'
 
     def engines(name):
         return f'sum by ({WORKLOAD}) (rate({used},class="{name}"}}[$__rate_interval]))'
@@ -603,7 +651,7 @@ def workload_rows():
     def by_class(name):
         title = CLASSES[name]
         return series(f"{title} engines by workload", "Engines that a workload keeps busy on all its GPUs; the eight largest.",
-                      [target(top(f"{engines(name)} > 0", WORKLOAD), BY_WORKLOAD)], "short", 12, 8, stack=True, axis="engines", empty=nobody)
+                      [target(top(f"{engines(name)} > 0.001", WORKLOAD), BY_WORKLOAD)], "short", 12, 8, stack=True, axis="engines", decimals=2, empty=nobody)
 
     joules = (f"sum by ({WORKLOAD}) ({share(used + '}', GPU + ', workload')} * on ({GPU}) group_left () "
               f"{own('intel_gpu_energy_joules_total', SELECT, 'increase({}[$__range])')})")
@@ -615,13 +663,13 @@ def workload_rows():
     return [
         ("Workloads in the time range", [
             table("Who used which engine", "Engine time of each workload in the time range, by class, including processes that ended; and its memory now.", [
-                *(target(seconds(name), instant=True, table=True) for name in ("video", "video_enhance", "render", "compute", "copy")),
+                *(target(seconds(name), instant=True, table=True) for name in CLASSES),
                 target(f"{memory} > 0", instant=True, table=True)],
-                [*(column(name, "s", decimals=1, width=110) for name in ("Video", "Enhance", "Render", "Compute", "Copy")), column("Memory", "bytes", decimals=1, width=100)],
+                [*(column(name, "s", decimals=1, width=110) for name in CLASSES.values()), column("Memory", "bytes", decimals=1, width=100)],
                 [{"id": "merge", "options": {}},
                  organize(["Time", "cluster", "job"], ["workload", "instance", *(f"Value #{letter}" for letter in "ABCDEF")],
-                          {"workload": "Workload", "instance": "Host", "Value #A": "Video", "Value #B": "Enhance", "Value #C": "Render", "Value #D": "Compute",
-                           "Value #E": "Copy", "Value #F": "Memory"})], 16, 10, "Video", empty=nobody),
+                          {"workload": "Workload", "instance": "Host", "Value #F": "Memory",
+                           **{f"Value #{letter}": title for letter, title in zip("ABCDE", CLASSES.values())}})], 16, 10, "Video", empty=nobody),
             bars("Energy by workload (estimate)", "GPU energy of the time range, shared by engine time: an estimate. An engine of one class counts as much as one of another; a GPU without work charges nobody. The eight largest.",
                  f"topk(8, {joules} > 0)", BY_WORKLOAD, "joule", PLAIN, None, 8, 10, "power", decimals=0)]),
         ("Workloads over time", [
@@ -629,7 +677,7 @@ def workload_rows():
             series("Unattributed engine time", "Share of the engine time of the time range that no visible client explains; the eight largest GPUs.",
                    [target(named(top("sum by (" + GPU + ") (rate(intel_gpu_workload_engine_busy_seconds_total{" + SELECT + ',workload="unattributed"}[$__rate_interval]))'
                                      f" / (sum by ({GPU}) (rate({everything}[$__rate_interval])) > 0)")), BY_GPU)], "percentunit", 12, 9, maximum=1, empty=nobody),
-            by_class("video"), by_class("render")])]
+            by_class("render"), by_class("video")])]
 
 
 def level_zero_row():
@@ -682,7 +730,7 @@ def processes():
                       [target(top(f"max by ({PROCESS}) ({share(name)} > 0)", PROCESS), BY_PROCESS)], "percentunit", 12, 8, features=features, empty="no process used them")
 
     def by(title, description, expression, keys, legend, **more):
-        return series(title, description, [target(top(expression, keys), legend)], "short", 12, 8, stack=True, axis="engines", features=features, empty=nobody, **more)
+        return series(title, description, [target(top(expression, keys), legend)], "short", 12, 8, stack=True, axis="engines", decimals=2, features=features, empty=nobody, **more)
 
     busy_somewhere = f"sum by ({who}) (intel_gpu_process_engine_busy_ratio{{{chosen}}}) > 0 or {resident} > 0"
     return dashboard("intel-gpu-processes", "Intel GPU workloads and processes", "Engine time, energy and GPU memory by workload, process, user, container and program.", [*HOSTS, DEVICE, WORKLOADS, PROGRAM], [
@@ -696,17 +744,17 @@ def processes():
             bars("Largest users of memory", "Processes with the most GPU memory.",
                  f"topk(3, sum by ({PROCESS}) ({resident} > 0))", BY_PROCESS, "bytes", PLAIN, None, 8, 4, "processes|process_memory", decimals=1),
             table("Every process", "Engine time as a share of the class; resident memory. Excludes processes with neither.", [
-                *(target(named(f"{share(name)} > 0"), instant=True, table=True) for name in ("video", "video_enhance", "render", "compute")),
+                *(target(named(f"{share(name)} > 0"), instant=True, table=True) for name in SHOWN),
                 target(named(f"{resident} > 0"), instant=True, table=True),
                 target(named(f"sum by ({who}) (rate(intel_gpu_process_cpu_seconds_total{{{chosen}}}[$__rate_interval])) and ({busy_somewhere})"), instant=True, table=True)],
-                [*(column(name, "percentunit", BUSY, gauge=True, width=130) for name in ("Video", "Enhance", "Render", "Compute")),
+                [*(column(name, "percentunit", BUSY, gauge=True, width=130) for name in map(CLASSES.get, SHOWN)),
                  column("Memory", "bytes", decimals=1, width=100), column("CPU", "percentunit", decimals=0, width=80),
                  mapped("GPU", REGEX_NAME, width=170), mapped("No.", REGEX_CARD, width=60), column("Device", width=120), column("Pid", width=90)],
                 [{"id": "merge", "options": {}},
                  organize(["Time", "cluster", "job"], ["instance", "comm", "pid", "name", "card", "Value #A", "Value #B", "Value #C", "Value #D", "Value #E", "Value #F", "device"],
-                          {"instance": "Host", "device": "Device", "comm": "Program", "pid": "Pid", "name": "GPU", "card": "No.", "Value #A": "Video", "Value #B": "Enhance",
-                           "Value #C": "Render", "Value #D": "Compute", "Value #E": "Memory", "Value #F": "CPU"})], 24, 10, "Video", empty=nobody)]),
-        ("Engines", [top_of(name) for name in ("video", "video_enhance", "render", "compute")]),
+                          {"instance": "Host", "device": "Device", "comm": "Program", "pid": "Pid", "name": "GPU", "card": "No.", "Value #E": "Memory", "Value #F": "CPU",
+                           **{f"Value #{letter}": CLASSES[name] for letter, name in zip("ABCD", SHOWN)}})], 24, 10, "Video", empty=nobody)]),
+        ("Engines", [top_of(name) for name in SHOWN]),
         ("Memory", [
             series("Resident GPU memory", "The eight largest. A shared buffer counts in full for each process that holds it.",
                    [target(top(f"sum by ({PROCESS}) ({resident} > 0)", PROCESS), BY_PROCESS)], "bytes", features="processes|process_memory", empty=nobody),
@@ -714,17 +762,17 @@ def processes():
                    [target(named(top(f'sum by ({GPU}, memory_region) (intel_gpu_process_memory_bytes{{state="resident",{chosen}}}) > 0', GPU + ", memory_region")), BY_GPU + " · {{memory_region}}")],
                    "bytes", stack=True, features="processes|process_memory", empty=nobody)]),
         ("By user, container, program", [
-            by("Engine time by user", "Busy engines by user; the eight largest.", f"sum by (user) ({rate} {info('user')}) > 0", "user", "{{user}}"),
+            by("Engine time by user", "Busy engines by user; the eight largest.", f"sum by (user) ({rate} {info('user')}) > 0.001", "user", "{{user}}"),
             by("Engine time by container", "Busy engines by container; excludes processes outside containers.",
-               f'label_replace(sum by (container_id) ({rate} {info("container_id", in_containers)}) > 0, "container", "$1", "container_id", "(.{{12}}).*")', "container_id", "{{container}}"),
-            by("Engine time by program", "Busy engines by program name; the eight largest.", f"sum by (comm) ({rate}) > 0", "comm", "{{comm}}"),
+               f'label_replace(sum by (container_id) ({rate} {info("container_id", in_containers)}) > 0.001, "container", "$1", "container_id", "(.{{12}}).*")', "container_id", "{{container}}"),
+            by("Engine time by program", "Busy engines by program name; the eight largest.", f"sum by (comm) ({rate}) > 0.001", "comm", "{{comm}}"),
             table("Process details", "User, unit, container and pod.", [target(
-                f'group by ({PROCESS}, user, systemd_unit, container_id, pod_uid) (label_replace(label_replace(intel_gpu_process_info{{{chosen}}}, "container_id", "$1", "container_id", "(.{{12}}).*"), "systemd_unit", "$1…", "systemd_unit", "(.{{30}}).+"))',
+                f'group by ({PROCESS}, user, systemd_unit, container_id, pod_uid) (label_replace(label_replace(intel_gpu_process_info{{{chosen}}}, "container_id", "$1", "container_id", "(.{{12}}).*"), "systemd_unit", "$1…$2", "systemd_unit", "(.*[0-9a-f]{{12}})[0-9a-f]{{52}}(.*)"))',
                 instant=True, table=True)],
-                  [column("Host", width=140), column("Program", width=160), column("Pid", width=90), column("User", width=120),
-                   column("Container", width=150)], [organize(["Time", "Value", "cluster", "job"], ["instance", "comm", "pid", "user", "systemd_unit", "pod_uid", "container_id"],
+                  [column("Host", width=180), column("Program", width=160), column("Pid", width=90), column("User", width=120),
+                   column("Container", width=150), column("Pod", width=310)], [organize(["Time", "Value", "cluster", "job"], ["instance", "comm", "pid", "user", "systemd_unit", "pod_uid", "container_id"],
                                 {"instance": "Host", "comm": "Program", "pid": "Pid", "user": "User", "systemd_unit": "Unit",
-                                 "pod_uid": "Pod", "container_id": "Container"})], 12, empty=nobody)]),
+                                 "pod_uid": "Pod", "container_id": "Container"})], 24, empty=nobody)]),
         level_zero_row(),
         faults_row(SELECT),
         why_row(SELECT)])
@@ -737,12 +785,18 @@ def rack():
     free = (f'(sum by ({NODE}) (count by ({GPU}) (intel_gpu_engine_busy_seconds_total{{source=~"pmu|d3dkmt|pdh",{video}}})'
             f" - sum by ({GPU}) (rate(intel_gpu_engine_busy_seconds_total{{{video}}}[$__rate_interval]))))")
     slow = f'max by ({GPU}) (intel_gpu_throttled{{reason="any",{HOST}}}) == 1'
-    hung = f"max by ({GPU}) (intel_gpu_error_state{{{HOST}}}) == 1"
+    lost = f"({hung(HOST)} or {dead(HOST)})"
     power = f"sum by ({NODE}) {watts(HOST)}"
     held = processes_of(HOST)
     pictures = f'sum by ({WORKLOAD}) (rate(intel_gpu_workload_video_jobs_total{{workload!~"unattributed|other",{HOST}}}[$__rate_interval]))'
     return dashboard("intel-gpu-rack", "Intel GPU broadcast rack", "Many hosts that encode: load, the worst hosts, headroom.", HOSTS, [
         health_banner(HOST),
+        ("Channels", [
+            series("Pictures by channel", "Jobs of the video engines by workload: one line a channel, flat when all is well. The eight that were least flat in the time range. A step down is a channel that drops pictures or has stopped. A picture is one job or more (docs/tracing.md).",
+                   [target(f"({pictures}) and on ({WORKLOAD}) topk(8, 1 - min_over_time(({pictures})[$__range:15s] @ end()) / max_over_time(({pictures})[$__range:15s] @ end()))", BY_WORKLOAD)],
+                   "cps", 24, 10, axis="video jobs a second",
+                   empty="no job counted by workload: that takes --collector.jobs and --collector.workloads (docs/tracing.md)")]),
+        faults_row(HOST),
         ("The rack", [
             tiles("Hosts up", "Exporters that answer, of all that should. Red, with names, if one does not.", [
                 (f'2 * count_values("up", sum({UP})) * on () group_left (all) count_values("all", count({UP})) * on () group_left () (count({UP}) > bool sum({UP}))', "{{up}} of {{all}}"),
@@ -752,16 +806,15 @@ def rack():
                 (f'count_values("n", count({slow}))', "GPUs: {{n}}"),
                 (f"topk(3, {named(slow, HOST)})", BY_GPU)], 8, 4, (("green", None), ("orange", 1)), "no reading"),
             tiles("Hangs", HANGS, [
-                (f"0 * group(intel_gpu_error_state{{{HOST}}}) unless on () ({hung})", "none"),
-                (f"topk(3, {named(hung, HOST)})", BY_GPU)], 8, 4, (("green", None), ("red", 1)), "no reading"),
+                (f"{seen_faults(HOST)} unless on () {lost}", "none"),
+                (f"topk(3, {named(lost, HOST)})", BY_GPU)], 8, 4, (("green", None), ("red", 1)), "no reading"),
             stat("GPUs", "Monitored Intel GPUs.", f"sum(intel_gpu_exporter_devices{{{HOST}}})", graph="none"),
             stat("Video busy", "Mean over all GPUs.", f"avg({busy(video)})", "percentunit", BUSY, 0, features="engine_busy", labels=HOST),
             stat("Free video", "Free video engines; GPUs that sleep or have no PMU access do not count.", f"sum({free})", "short", [("red", None), ("orange", 2), ("green", 5)], 1, features="engine_busy", labels=HOST),
             stat("Processes", "Processes that hold a GPU; a process that uses two GPUs counts once.", f"sum({held})", "short", features="processes|process_engine_time", labels=HOST),
             stat("GPU power", "Sum over all GPUs.", f"sum({watts(HOST)})", "watt", decimals=1, features="power", labels=HOST),
             stat("Hottest", "The highest temperature of all GPUs.", f"max(intel_gpu_temperature_celsius{{{HOST}}})", "celsius", HOT, 0, features="temperature", labels=HOST),
-            stat("Energy", "Energy that the GPUs used in the time range.", f"sum({kwh(HOST)})", "kwatth", decimals=2, graph="none", features="power", labels=HOST),
-            stat("Cost", "The energy times the price of a kWh, set at the top, in its currency.", f"sum({kwh(HOST)}) * $price", "none", decimals=2, graph="none", features="power", labels=HOST),
+            *energy_stats(HOST),
             history("Video engines by host", "One row per host: the busy share of its video engines. No colour: asleep, no permission to read it, or down.",
                     [target(f"{node_busy} or NaN * group by ({NODE}) ({UP})", BY_HOST)], "percentunit", 24, 14),
             table("Every host", "All hosts, including those that sleep, cannot be read or do not answer.", [
@@ -778,30 +831,24 @@ def rack():
                  column("Video", "percentunit", BUSY, gauge=True, width=180), column("Free engines", "short", decimals=1), column("Power", "watt", decimals=0), column("Temperature", "celsius", HOT, decimals=0),
                  column("Throttled", "short", [("text", None), ("orange", 1)]), column("Unread", "short", [("text", None), ("orange", 1)])],
                 [{"id": "merge", "options": {}},
-                 organize(["Time", "cluster", "job"], ["instance", *(f"Value #{letter}" for letter in "ABCDEFGHIJ")],
+                 organize(["Time", "cluster", "job"], ["instance", *(f"Value #{letter}" for letter in "ACDHFEGBIJ")],
                           {"Value #A": "Answers", "Value #B": "GPUs", "Value #C": "Video", "Value #D": "Free engines", "Value #E": "Power", "Value #F": "Temperature",
                            "Value #G": "Processes", "Value #H": "Throttled", "Value #I": "Asleep", "Value #J": "Unread"})], 24, 22, "Video")]),
-        ("Channels", [
-            series("Pictures by channel", "Jobs of the video engines by workload: one line a channel, flat when all is well. The eight that were least flat in the time range. A step down is a channel that drops pictures or has stopped. A picture is one job or more (docs/tracing.md).",
-                   [target(f"({pictures}) and on ({WORKLOAD}) topk(8, 1 - min_over_time(({pictures})[$__range:15s] @ end()) / max_over_time(({pictures})[$__range:15s] @ end()))", BY_WORKLOAD)],
-                   "cps", 24, 10, axis="video jobs a second",
-                   empty="no job counted by workload: that takes --collector.jobs and --collector.workloads (docs/tracing.md)")]),
         ("Worst and best", [
             bars("Fullest hosts", "The eight hosts with the busiest video engines.", f"topk(8, {node_busy})", BY_HOST, "percentunit", BUSY, 1, features="engine_busy", labels=HOST, decimals=0),
             bars("Most headroom", "The eight hosts with the most free video engines; GPUs that sleep or have no PMU access do not count.", f"topk(8, {free})", BY_HOST, "short", [("red", None), ("orange", 0.5), ("green", 1)], features="engine_busy", labels=HOST, decimals=1),
             bars("Hottest hosts", "The eight hosts with the hottest sensor.", f"topk(8, max by ({NODE}) (intel_gpu_temperature_celsius{{{HOST}}}))", BY_HOST, "celsius", HOT, 110, features="temperature", labels=HOST),
             table("Alerts", "Pending and firing alerts of this exporter's rules.", [
-                target(f'sum by (alertname, severity, alertstate, instance, device) (ALERTS{{alertname=~"IntelGpu.*",{HOST}}})', instant=True, table=True)],
+                target(f'sum by (alertname, severity, alertstate, instance, device, workload, comm) (ALERTS{{alertname=~"IntelGpu.*",{HOST}}})', instant=True, table=True)],
                 [column("instance", rename="Host", links=to("intel-gpu-overview", "Overview"))],
-                [organize(["Time", "Value"], ["alertname", "severity", "alertstate", "instance", "device"],
-                          {"alertname": "Alert", "severity": "Severity", "alertstate": "State", "device": "Device"})], 24, 6, empty="no alert is pending or firing")]),
+                [organize(["Time", "Value"], ["severity", "alertname", "instance", "device", "workload", "comm", "alertstate"],
+                          {"alertname": "Alert", "severity": "Severity", "alertstate": "State", "device": "GPU", "workload": "Channel or workload", "comm": "Program"})], 24, 6, empty="no alert is pending or firing")]),
         ("Over time", [
             density("Distribution of video load", "Number of GPUs by load: darker means more GPUs. Scales to thousands.", busy(video), "percentunit", empty="no GPU is awake and readable"),
             series("Video load", "The mean of all GPUs and the busiest GPU.", [target(f"avg({busy(video)})", "mean"), target(f"max({busy(video)})", "fullest")], "percentunit", 12, maximum=1, features="engine_busy", labels=HOST),
             series("Power by host", "GPU power: all hosts together and the seven highest.", [target(f"sum({power})", "all hosts"), target(top(power, NODE, 7), BY_HOST)], "watt", 12, features="power", labels=HOST),
             series("Processes on the GPUs", "All hosts together and the seven with the most: encoders and everything else that holds a GPU. A process that uses two GPUs counts once.",
                    [target(f"sum({held})", "all hosts"), target(top(held, NODE, 7), BY_HOST)], "short", 12, axis="processes", features="processes|process_engine_time", labels=HOST)]),
-        faults_row(HOST),
         why_row(HOST + ',reason!="hardware"')], hours=3)
 
 

@@ -16,6 +16,7 @@ import jsonschema
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from exporter_under_test import check, finish  # noqa: E402
+from rack import panels  # noqa: E402
 
 # What Grafana 11 and 12 have; graph, singlestat, table-old, worldmap and their kind are gone.
 PANELS = {"row", "stat", "timeseries", "table", "bargauge", "gauge", "heatmap", "state-timeline", "status-history", "text", "barchart", "piechart"}
@@ -53,11 +54,11 @@ ANSWERS = [
         'intel_gpu_exporter_feature_available{instance="a",device="0000:00:02.0",feature="error_state",reason="permission"}': "0x20",
         'intel_gpu_exporter_feature_available{feature="client_finder",instance="a",reason="permission"}': "0x20"}, {"{}": 0})
       for name, panel, number in (("exporter-health.json", "Features missing", 0),
-                                  *((name, "Health", 6) for name in ("overview.json", "rack.json", "exporter-health.json")))),
+                                  *((name, "Health", 8) for name in ("overview.json", "rack.json", "exporter-health.json")))),
     *(("rack.json", "Health", number, {
         'up{job="intel-gpu",instance="a"}': "1x20", 'intel_gpu_exporter_build_info{instance="a"}': "1x20",
         'intel_gpu_exporter_feature_missing{instance="a",device="0000:00:02.0",feature="engine_busy"}': "1x20"}, answer)
-      for number, answer in ((4, {'{instance="a"}': 1}), (6, {}))),
+      for number, answer in ((6, {'{instance="a"}': 1}), (8, {}))),
     ("exporter-health.json", "Features missing", 0, {'up{instance="a"}': "0x20"}, {}),
     # Two jobs scrape one exporter: counted twice, but no error.
     ("processes.json", "Engine time by user", 0, {
@@ -76,14 +77,14 @@ ANSWERS = [
         for workload, gains in (("one", (20, 20, 20)), ("two", (18, 20, 20))) for le, gain in zip(("0.016384", "0.032768", "+Inf"), gains)},
      {'{instance="a", workload="one", class="video"}': 0.0155648, '{instance="a", workload="two", class="video"}': 0.024576}),
     # Two channels of one GPU have 9 and 3 of 15 seconds of a minute, nobody knows who has the rest: of 600 J a minute they get 360 and 120.
-    *(("processes.json", panel, 0, {
+    *(("processes.json", panel, number, {
         **{f'intel_gpu_workload_engine_busy_seconds_total{{instance="a",device="0000:03:00.0",workload="{workload}",class="{name}"}}': f"0+{gain}x20"
            for workload, name, gain in (("one", "video", 6), ("one", "render", 3), ("two", "video", 3), ("unattributed", "video", 3))},
         'intel_gpu_energy_joules_total{instance="a",device="0000:03:00.0",domain="card",source="hwmon"}': "0+600x20"}, answer)
-      for panel, answer in (
-          ("Energy by workload (estimate)", {f'{{instance="a",workload="{workload}"}}': value for workload, value in (("one", 5400), ("two", 1800), ("unattributed", 1800))}),
-          ("Who used which engine", {f'{{instance="a",workload="{workload}"}}': value for workload, value in (("one", 90), ("two", 45), ("unattributed", 45))}),
-          ("Unattributed engine time", {}))),
+      for panel, number, answer in (
+          ("Energy by workload (estimate)", 0, {f'{{instance="a",workload="{workload}"}}': value for workload, value in (("one", 5400), ("two", 1800), ("unattributed", 1800))}),
+          ("Who used which engine", 2, {f'{{instance="a",workload="{workload}"}}': value for workload, value in (("one", 90), ("two", 45), ("unattributed", 45))}),
+          ("Unattributed engine time", 0, {}))),
     ("processes.json", "Unattributed engine time", 0, {
         'intel_gpu_info{instance="a",device="0000:03:00.0",card="card1",name="DG2 [Arc A770]"}': "1x20",
         **{f'intel_gpu_workload_engine_busy_seconds_total{{instance="a",device="0000:03:00.0",workload="{workload}",class="video"}}': f"0+{gain}x20"
@@ -109,12 +110,12 @@ ANSWERS = [
         f'intel_gpu_exporter_feature_available{{instance="a",device="0000:03:00.0",feature="temperature",reason="{reason}"}}': "0x20" for reason in reasons} | more, answer)
       for reasons, more, answer in ((["hardware"], {}, {"{}": -1005}), (["hardware", "suspended"], {}, {"{}": -1001}), (["permission"], {}, {"{}": -1002}),
                                     (["permission"], {'intel_gpu_temperature_celsius{instance="b",device="0000:03:00.0",sensor="package"}': "50x20"}, {}))),
-    # A kWh: a thousand watts for an hour, of the card and not of its package, too.
+    # A thousand watts for a quarter of an hour, of the card and not of its package, too.
     ("overview.json", "Energy", 0, {
         'intel_gpu_energy_joules_total{instance="a",device="0000:03:00.0",domain="card",source="hwmon"}': "0+60000x60",
-        'intel_gpu_energy_joules_total{instance="a",device="0000:03:00.0",domain="package",source="hwmon"}': "0+30000x60"}, {"{}": 0.25}),
-    ("overview.json", "Cost", 0, {
-        'intel_gpu_energy_joules_total{instance="a",device="0000:03:00.0",domain="card",source="hwmon"}': "0+60000x60"}, {"{}": 0.075}),
+        'intel_gpu_energy_joules_total{instance="a",device="0000:03:00.0",domain="package",source="hwmon"}': "0+30000x60"}, {"{}": 250}),
+    ("overview.json", "Cost in 30 days", 0, {
+        'intel_gpu_energy_joules_total{instance="a",device="0000:03:00.0",domain="card",source="hwmon"}': "0+60000x60"}, {"{}": 216}),
     # Whoever is slowed down is named.
     ("rack.json", "Throttled", 2, {
         'intel_gpu_throttled{instance="a",device="0000:03:00.0",gt="0",reason="any"}': "1x20", 'intel_gpu_throttled{instance="a",device="0000:03:00.0",gt="1",reason="any"}': "1x20",
@@ -124,18 +125,20 @@ ANSWERS = [
 
 
 def check_layout(name, dashboard):
-    taken = {}
-    ids = [panel["id"] for panel in dashboard["panels"]]
+    """Panels of a closed row have the places of an open one, and Grafana moves what is below."""
+    ids = [panel["id"] for panel in panels(dashboard)]
     check(len(ids) == len(set(ids)), f"{name}: ids are not unique")
-    titles = [panel["title"] for panel in dashboard["panels"] if panel["type"] != "row"]
+    titles = [panel["title"] for panel in panels(dashboard) if panel["type"] != "row"]
     check(len(titles) == len(set(titles)), f"{name}: titles are not unique")
-    for panel in dashboard["panels"]:
-        place = panel["gridPos"]
-        check(place["x"] + place["w"] <= 24, f"{name}: {panel['title']} is too wide")
-        for x in range(place["x"], place["x"] + place["w"]):
-            for y in range(place["y"], place["y"] + place["h"]):
-                other = taken.setdefault((x, y), panel["title"])
-                check(other == panel["title"], f"{name}: {panel['title']} covers {other}")
+    for members in (dashboard["panels"], *(row["panels"] for row in dashboard["panels"] if row["type"] == "row")):
+        taken = {}
+        for panel in members:
+            place = panel["gridPos"]
+            check(place["x"] + place["w"] <= 24, f"{name}: {panel['title']} is too wide")
+            for x in range(place["x"], place["x"] + place["w"]):
+                for y in range(place["y"], place["y"] + place["h"]):
+                    other = taken.setdefault((x, y), panel["title"])
+                    check(other == panel["title"], f"{name}: {panel['title']} covers {other}")
 
 
 def check_schema(name, dashboard, validator):
@@ -164,7 +167,7 @@ def check_portal(name, dashboard):
     source = next(one for one in dashboard["templating"]["list"] if one["name"] == "datasource")
     check(source["current"]["value"] == "${DS_PROMETHEUS}", f"{name}: the data source that was chosen is not used")
     required = {one["id"] for one in dashboard["__requires"] if one["type"] == "panel"}
-    used = {panel["type"] for panel in dashboard["panels"]} - {"row"}
+    used = {panel["type"] for panel in panels(dashboard)} - {"row"}
     check(required == used, f"{name}: __requires has {required}, used is {used}")
     check({one["name"] for one in dashboard["annotations"]["list"]} >= {"Hangs", "Alerts", "Restarts"}, f"{name}: annotations missing")
 
@@ -204,6 +207,28 @@ def shown_as(panel, name):
     return name
 
 
+def check_rows(dashboards):
+    """What an operator reads first is first, what is empty on most hosts is closed, and engines have one order."""
+    rows = {name: [row for row in dashboard["panels"] if row["type"] == "row"] for name, dashboard in dashboards.items()}
+    for name, found in rows.items():
+        check(found[0]["title"] == "Health", f"{name} begins with {found[0]['title']}")
+        for row in found:
+            optional = row["title"] in ("Waiting", "Virtual functions", "NPU", "Level Zero programs")
+            check(row["collapsed"] == optional == bool(row["panels"]), f"{name}: {row['title']}: closed: {row['collapsed']}")
+    first = [row["title"] for row in rows["rack.json"][:3]]
+    check(first == ["Health", "Channels", "Faults"], f"rack.json: below Health: {first[1:]}")
+    order = ["Render", "Copy", "Video", "Video enhance", "Compute"]
+    for name, dashboard in dashboards.items():
+        titles = [panel["title"] for panel in panels(dashboard)]
+        of_class = [title for title in titles if title in order]
+        check(of_class == sorted(of_class, key=order.index), f"{name}: panels of engines: {of_class}")
+        for panel in panels(dashboard):
+            for one in panel.get("transformations", []):
+                places = one["options"].get("indexByName", {})
+                shown = {title: places[column] for column, title in one["options"].get("renameByName", {}).items() if title in order}
+                check(list(sorted(shown, key=shown.get)) == sorted(shown, key=order.index), f"{name}: {panel['title']}: columns {shown}")
+
+
 def check_short_names(dashboards):
     panel = next(one for one in dashboards["overview.json"]["panels"] if one["title"] == "Video")
     for name, shown in NAMES.items():
@@ -219,7 +244,7 @@ def promtool(tests):
 
 
 def expanded(expression):
-    for variable, value in {"$__rate_interval": "5m", "$__range": "15m", "$price": "0.3"}.items():
+    for variable, value in {"$__rate_interval": "5m", "$__range_s": "900", "$__range": "15m", "$price": "0.3"}.items():
         expression = expression.replace(variable, value)
     return re.sub(r"\$[a-z]+", ".*", expression)
 
@@ -236,7 +261,7 @@ def check_reasons(dashboards, features):
                 f'intel_gpu_exporter_http_requests_total{{{labels},code="200"}}': "0+4x20", f"process_resident_memory_bytes{{{labels}}}": "9x20",
                 f"process_cpu_seconds_total{{{labels}}}": "0+1x20", f"process_open_fds{{{labels}}}": "9x20",
                 **{f'intel_gpu_exporter_feature_available{{{labels},device="0000:03:00.0",feature="{feature}",reason="{reason}"}}': "0x20" for feature in features}}
-        shown = [(f"{name}: {panel['title']}", panel) for name, dashboard in dashboards.items() for panel in dashboard["panels"]
+        shown = [(f"{name}: {panel['title']}", panel) for name, dashboard in dashboards.items() for panel in panels(dashboard)
                  if panel["type"] != "row" and panel["fieldConfig"]["defaults"]["noValue"] == NOTHING]
         check(len(shown) > 20, "hardly any panel is asked why it is empty")
         for where, panel in shown:
@@ -253,7 +278,7 @@ def check_dashboard(name, dashboard, uids):
     check(any(link["type"] == "dashboards" and link["tags"] == ["intel-gpu"] for link in dashboard["links"]), f"{name}: no links to the others")
     check("intel-gpu" in dashboard["tags"], f"{name}: links of the others do not find it")
     check_layout(name, dashboard)
-    for panel in dashboard["panels"]:
+    for panel in panels(dashboard):
         where = f"{name}: {panel['title']}"
         check(panel["type"] in PANELS, f"{where}: panel type {panel['type']}")
         if panel["type"] == "row":
@@ -273,7 +298,7 @@ def check_dashboard(name, dashboard, uids):
 def check_answers(dashboards):
     tests = []
     for name, title, number, seen, shown in ANSWERS:
-        panel = next(one for one in dashboards[name]["panels"] if one["title"] == title and one["type"] != "row")
+        panel = next(one for one in panels(dashboards[name]) if one["title"] == title and one["type"] != "row")
         tests.append({"name": f"{name}: {title}", "interval": "1m", "input_series": [{"series": key, "values": value} for key, value in seen.items()],
                       "promql_expr_test": [{"expr": expanded(panel["targets"][number]["expr"]), "eval_time": "15m",
                                             "exp_samples": [{"labels": labels, "value": value} for labels, value in shown.items()]}]})
@@ -295,12 +320,13 @@ def main():
         check_schema(name, dashboard, validator)
         check_portal(name, dashboard)
         check_dashboard(name, dashboard, uids)
+    check_rows(parsed)
     check_short_names(parsed)
     features = re.findall(r"^\| `(\w+)` \| [^|]+ \|$", (root / "collectors/METRICS.md").read_text(), flags=re.M)
     check("engine_busy" in features and len(features) > 20, f"features in METRICS.md: {features}")
     check_reasons(parsed, features)
     check_answers(parsed)
-    finish(f"{len(parsed)} dashboards, {sum(len(one['panels']) for one in parsed.values())} panels, ")
+    finish(f"{len(parsed)} dashboards, {sum(len(list(panels(one))) for one in parsed.values())} panels, ")
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ def queries(dashboard):
 
 
 def expand(expression, instance=".*"):
-    for name, value in {"$__rate_interval": "10s", "$__interval": "5s", "$__range": "30s", "$price": "0.3", "$instance": instance}.items():
+    for name, value in {"$__rate_interval": "10s", "$__interval": "5s", "$__range_s": "30", "$__range": "30s", "$price": "0.3", "$instance": instance}.items():
         expression = expression.replace(name, value)
     return re.sub(r"\$\{?[a-z]\w*\}?", ".*", expression)
 

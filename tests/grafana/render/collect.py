@@ -23,7 +23,7 @@ CHOSEN = dict.fromkeys(("overview.json", "processes.json"), sys.argv[5] if len(s
 
 
 def fill(expression, instance):
-    for name, value in {"$__rate_interval": "15s", "$__interval": "5s", "$__range": "3m", "$price": "0.30", "$instance": instance}.items():
+    for name, value in {"$__rate_interval": "15s", "$__interval": "5s", "$__range_s": "180", "$__range": "3m", "$price": "0.30", "$instance": instance}.items():
         expression = expression.replace(name, value)
     return re.sub(r"\$\{?[a-z]\w*\}?", ".*", expression)
 
