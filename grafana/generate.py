@@ -445,7 +445,7 @@ def faults_row(labels):
     return ("Faults", [
         table("Last faults", "The last hang, reset and core dump of each GPU, by kind. What is seen depends on the rights: docs/runbook.md#intelgpuhung.",
               [target(f"{last} * 1000", instant=True, table=True)],
-              [column("Last", "dateTimeFromNow", width=140), column("Host", width=180), column("GPU", width=150)],
+              [column("Last", "dateTimeFromNow", width=150), column("Host", width=150), column("GPU", width=120)],
               [organize(["Time", "cluster", "job"], ["instance", "device", "kind", "Value"],
                         {"instance": "Host", "device": "GPU", "kind": "Kind", "Value": "Last"})], 8, 8, empty="no fault was seen"),
         series("Hangs by kind", "As the kernel's log reports them; the eight GPUs with the most.",
@@ -840,7 +840,7 @@ def rack():
             bars("Hottest hosts", "The eight hosts with the hottest sensor.", f"topk(8, max by ({NODE}) (intel_gpu_temperature_celsius{{{HOST}}}))", BY_HOST, "celsius", HOT, 110, features="temperature", labels=HOST),
             table("Alerts", "Pending and firing alerts of this exporter's rules.", [
                 target(f'sum by (alertname, severity, alertstate, instance, device, workload, comm) (ALERTS{{alertname=~"IntelGpu.*",{HOST}}})', instant=True, table=True)],
-                [column("instance", rename="Host", links=to("intel-gpu-overview", "Overview"))],
+                [column("instance", rename="Host", links=to("intel-gpu-overview", "Overview")), *(column(name, "string") for name in ("GPU", "Channel or workload", "Program"))],
                 [organize(["Time", "Value"], ["severity", "alertname", "instance", "device", "workload", "comm", "alertstate"],
                           {"alertname": "Alert", "severity": "Severity", "alertstate": "State", "device": "GPU", "workload": "Channel or workload", "comm": "Program"})], 24, 6, empty="no alert is pending or firing")]),
         ("Over time", [

@@ -398,9 +398,14 @@ def rules(groups):
 
 
 def runbook(chart):
-    """The chart's alerts link to the runbook that the user sets."""
-    documents = chart({"prometheusRule": {"enabled": True, "runbookUrl": "https://wiki.example.net/gpu"}})
-    alerts = [r for d in documents if d["kind"] == "PrometheusRule" for g in d["spec"]["groups"] for r in g["rules"] if "alert" in r]
+    """The chart's alerts link to the runbook that the user sets, and to none if none is set."""
+    def alerts_of(values):
+        return [r for d in chart({"prometheusRule": {"enabled": True, **values}}) if d["kind"] == "PrometheusRule" for g in d["spec"]["groups"]
+                for r in g["rules"] if "alert" in r]
+
+    without = alerts_of({})
+    check(f"{len(without)} alerts link to no runbook", len(without) > 10 and not any("runbook_url" in r["annotations"] for r in without))
+    alerts = alerts_of({"runbookUrl": "https://wiki.example.net/gpu"})
     wrong = [r["alert"] for r in alerts if r["annotations"]["runbook_url"] != f"https://wiki.example.net/gpu#{r['alert'].lower()}"]
     check(f"the runbook of {len(alerts)} alerts is where the values say", len(alerts) > 10 and not wrong, wrong)
 
