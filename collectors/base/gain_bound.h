@@ -23,14 +23,17 @@ enum class Advance {
   gained,
   lapped,  // it gained and wrapped around
   reset,   // it restarted elsewhere: the gain is unknown
+  held,    // lower, but not from a restart: a dip, unless it stays
 };
 
 // How a count changed between two readings. range: where it wraps; 0: never. most: its maximum gain. A step forward is
-// accepted up to twice that, because it is the source's own count; a wraparound is only inferred.
+// accepted up to twice that, because it is the source's own count; a wraparound is only inferred. A restart begins at
+// zero: it has gained no more than `most` since then, and is below half of what was counted before, so that a dip of a
+// young count is none.
 constexpr Advance judge(std::uint64_t before, std::uint64_t now, std::uint64_t range, double most) {
   if (now >= before) return static_cast<double>(now - before) <= 2 * most ? Advance::gained : Advance::reset;
-  if (range == 0 || before > range) return Advance::reset;
-  return static_cast<double>(range - before + now) <= most ? Advance::lapped : Advance::reset;
+  if (before <= range && static_cast<double>(range - before + now) <= most) return Advance::lapped;
+  return static_cast<double>(now) <= most && now <= before / 2 ? Advance::reset : Advance::held;
 }
 
 }  // namespace igpu

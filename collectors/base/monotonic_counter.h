@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,15 +31,26 @@ class MonotonicCounter {
   }
 
   // For a source whose gain in a time has a bound, and which may wrap at a range (0: it does not). begin and end
-  // enclose the reading, on one clock. A reset adds nothing; what follows is added.
+  // enclose the reading, on one clock. A reset adds nothing; what follows is added. A held reading changes nothing, and
+  // no window may end there: what follows is measured from the reading before it. If the source grows from the level
+  // that was held without reaching its old one, it restarted there after all, and nothing is added for the gap.
   Advance advance_bounded(std::uint64_t raw, std::uint64_t range, const GainBound& bound, Nanoseconds begin,
                           Nanoseconds end) {
     Advance step = Advance::gained;
     if (seen_) {
       // A source may publish rarely: measure the time from when this value was first seen.
       step = judge(last_, raw, range, bound.most(end - unchanged_since_));
-      if (step == Advance::lapped) offset_ += range;
-      if (step == Advance::reset) offset_ += last_ - raw;  // modulo 2^64; total_ stays where it was
+      if (step == Advance::held && raw > restarted_above_.value_or(raw)) step = Advance::reset;
+    }
+    restarted_above_.reset();
+    if (step == Advance::held) {
+      restarted_above_ = raw;
+      return step;
+    }
+    if (step == Advance::lapped) offset_ += range;
+    if (step == Advance::reset) {
+      restarted_above_ = 0;    // nothing has confirmed the new level yet
+      offset_ += last_ - raw;  // modulo 2^64; total_ stays where it was
     }
     if (!seen_ || raw != last_) unchanged_since_ = begin;
     if (step != Advance::gained) last_ = raw;  // accepted: no longer a step back
@@ -64,7 +76,8 @@ class MonotonicCounter {
   std::uint64_t last_ = 0;
   std::uint64_t offset_ = 0;
   std::uint64_t total_ = 0;
-  Nanoseconds unchanged_since_{};  // advance_bounded()
+  Nanoseconds unchanged_since_{};                 // advance_bounded()
+  std::optional<std::uint64_t> restarted_above_;  // a lower reading above this is no dip; after one, and after a reset
   bool seen_ = false;
   bool rebase_ = false;
 };

@@ -210,8 +210,10 @@ void NpuCollector::write_busy(const Npu& npu, Device& device, Nanoseconds now, R
   const auto busy = device.files->busy_microseconds();
   if (!reports.busy.note(busy)) return device.window.restart();
   constexpr double kMicrosecond = 1e-6;
-  if (device.busy.advance_bounded(*busy, 0, kBusyBound, now, now) == Advance::reset) device.window.restart();
+  const Advance step = device.busy.advance_bounded(*busy, 0, kBusyBound, now, now);
+  if (step == Advance::reset) device.window.restart();
   out.add(kNpuBusy, {npu.address}, Seconds{static_cast<double>(device.busy.total()) * kMicrosecond});
+  if (step == Advance::held) return;
   if (const auto delta = device.window.advance(now, {*busy})) {
     const double seconds = static_cast<double>(delta->counts[0]) * kMicrosecond;
     out.add(kNpuBusyRatio, {npu.address}, clamped_ratio(seconds, to_seconds(delta->elapsed).value));
@@ -264,11 +266,12 @@ void NpuCollector::write_telemetry(MachinePass& pass, SampleSink& out) {
   if (step == Advance::reset) device.power.restart();
   const std::uint64_t total = device.energy.total();
   out.add(kEnergy, {address}, Joules{static_cast<double>(total) * NpuTelemetry::kEnergyUnit});
+  out.add(kNpuTemperature, {address}, values->temperature);
+  if (step == Advance::held) return;
   if (const auto delta = device.power.advance(end, {total}))
     out.add(
         kPower, {address},
         Watts{static_cast<double>(delta->counts[0]) * NpuTelemetry::kEnergyUnit / to_seconds(delta->elapsed).value});
-  out.add(kNpuTemperature, {address}, values->temperature);
 }
 
 void NpuCollector::write_frequency(const Npu& npu, Device& device, Reports& reports, SampleSink& out) {

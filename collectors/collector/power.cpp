@@ -166,9 +166,9 @@ void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureRepor
 }
 
 // Microjoules of all packages together; nothing if one of them has none.
-std::optional<std::uint64_t> PowerCollector::read(FileDomain& domain, Watts most, ScrapePass& pass,
-                                                  FeatureReport& report) {
-  std::uint64_t microjoules = 0;
+std::optional<PowerCollector::Energy> PowerCollector::read(FileDomain& domain, Watts most, ScrapePass& pass,
+                                                           FeatureReport& report) {
+  Energy energy;
   for (FileDomain::Part& part : domain.parts) {
     const Nanoseconds begin = pass.now();
     const auto raw = part.energy.number();
@@ -177,16 +177,18 @@ std::optional<std::uint64_t> PowerCollector::read(FileDomain& domain, Watts most
       return std::nullopt;
     }
     const GainBound bound = energy_bound(most, kMicrojoulesPerJoule);
-    if (part.total.advance_bounded(*raw, part.range, bound, begin, pass.now()) == Advance::reset) {
+    const Advance step = part.total.advance_bounded(*raw, part.range, bound, begin, pass.now());
+    energy.held = energy.held || step == Advance::held;
+    if (step == Advance::reset) {
       domain.window.restart();  // no power for this window
       // It was 0 because it did not count yet: its first value counts in full.
       if (!part.has_counted && part.total.total() == 0) part.total.add(*raw);
     }
-    microjoules += part.total.total();
+    energy.microjoules += part.total.total();
     part.has_counted = part.has_counted || *raw != 0;
     domain.has_counted = domain.has_counted || part.has_counted;
   }
-  return microjoules;
+  return energy;
 }
 
 void PowerCollector::collect_files(std::vector<FileDomain>& domains, std::string_view source, Watts most,
@@ -196,13 +198,14 @@ void PowerCollector::collect_files(std::vector<FileDomain>& domains, std::string
     domain.is_read = std::find(reported.begin(), reported.end(), domain.domain) == reported.end();
     if (!domain.is_read) continue;
     const Nanoseconds now = pass.now();
-    const auto microjoules = read(domain, most, pass, report);
-    if (!microjoules) continue;
-    const auto delta = domain.window.advance(now, {*microjoules});
-    if (!domain.has_counted) continue;
-    report.available();
-    out.add(kEnergy, {gpu_.address, domain.domain, source}, Joules{static_cast<double>(*microjoules) / 1e6});
-    if (delta)
+    const auto energy = read(domain, most, pass, report);
+    if (!energy) continue;
+    if (domain.has_counted) {
+      report.available();
+      out.add(kEnergy, {gpu_.address, domain.domain, source}, Joules{static_cast<double>(energy->microjoules) / 1e6});
+    }
+    if (energy->held) continue;
+    if (const auto delta = domain.window.advance(now, {energy->microjoules}); delta && domain.has_counted)
       out.add(kPower, {gpu_.address, domain.domain, source},
               Watts{static_cast<double>(delta->counts[0]) / 1e6 / to_seconds(delta->elapsed).value});
   }

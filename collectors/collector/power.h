@@ -79,6 +79,10 @@ class PowerCollector final : public Collector {
     bool has_counted = false;
     bool is_read = false;  // no other source has this domain
   };
+  struct Energy {
+    std::uint64_t microjoules = 0;
+    bool held = false;  // of at least one part: no window ends here
+  };
   void find_sources();
   void add_pmu_domain(std::string_view domain, std::string_view event);
   void add_file_part(std::vector<FileDomain>& domains, std::string_view domain, const std::string& key,
@@ -87,7 +91,7 @@ class PowerCollector final : public Collector {
   void collect_files(std::vector<FileDomain>& domains, std::string_view source, Watts most, ScrapePass& pass,
                      SampleSink& out, FeatureReport& report, const std::vector<std::string_view>& reported);
 
-  std::optional<std::uint64_t> read(FileDomain& domain, Watts most, ScrapePass& pass, FeatureReport& report);
+  std::optional<Energy> read(FileDomain& domain, Watts most, ScrapePass& pass, FeatureReport& report);
 
   Machine& machine_;
   const Gpu& gpu_;

@@ -45,9 +45,10 @@ void WddmPower::collect(ScrapePass& pass, SampleSink& out) {
       continue;
     }
     Domain& known = domain(energy.domain);
-    if (known.microjoules.advance_bounded(*energy.microjoules, 0, kPowerWddmBound, begin, now) == Advance::reset)
-      known.window.restart();
-    const auto delta = known.window.advance(now, {known.microjoules.total()});
+    const Advance step = known.microjoules.advance_bounded(*energy.microjoules, 0, kPowerWddmBound, begin, now);
+    if (step == Advance::reset) known.window.restart();
+    std::optional<CounterWindow<1>::Delta> delta;
+    if (step != Advance::held) delta = known.window.advance(now, {known.microjoules.total()});
     known.has_counted = known.has_counted || *energy.microjoules != 0;
     if (!known.has_counted) continue;
     report.available();

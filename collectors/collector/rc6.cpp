@@ -146,6 +146,7 @@ void Rc6Collector::write(Gt& gt, const Count& count, SampleSink& out) {
   const Advance step = gt.total.advance_bounded(count.nanoseconds, range, kTimeItself, count.time, count.read_until);
   if (step == Advance::reset) gt.window.restart();
   out.add(kResidency, {gpu_.address, gt.id}, Seconds{static_cast<double>(gt.total.total()) / 1e9});
+  if (step == Advance::held) return;
   if (const auto delta = gt.window.advance(count.time, {count.nanoseconds}))
     out.add(kRatio, {gpu_.address, gt.id},
             clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->elapsed.count())));

@@ -104,7 +104,7 @@ bool GpuReader::may_have_clock(const SampleFrame& frame) const {
 void GpuReader::stop_reading() {
   if (gpu_.gpu.driver == Driver::xe || gpu_.access->gone()) pmu_->close();
   for (Engine& engine : engines_) engine.restart();
-  for (Domain& domain : domains_) domain.last_joules.reset();
+  for (Domain& domain : domains_) domain.last_time.reset();
   users_since_.reset();
 }
 
@@ -339,19 +339,24 @@ void GpuReader::read_energy(SampleFrame& frame) {
     const bool reopened = std::exchange(rapl_generation_, rapl_->generation()) != rapl_->generation();
     now = rapl_->time();
     if (!read || reopened)
-      for (Domain& domain : domains_) domain.last_joules.reset();
+      for (Domain& domain : domains_) domain.last_time.reset();
     if (!read) return;
   }
   for (std::size_t i = 0; i < domains_.size(); ++i) {
     Domain& domain = domains_[i];
     if (!domain.event) now = machine_.clock.now();
     const std::optional<double> joules = joules_of(domain);
-    const std::optional<double> last = std::exchange(domain.last_joules, joules);
-    const double elapsed = to_seconds(now - std::exchange(domain.last_time, now)).value;
-    if (!joules || !last || *joules <= 0 || *joules < *last || elapsed <= 0) continue;
-    if (elapsed > to_seconds(kLongestPowerWindow).value) continue;
+    if (!joules) domain.last_time.reset();
+    if (!joules || *joules <= 0) continue;
     // Up to a quarter of a second of it may be published at once. What exceeds that is a register that was reset.
-    const double used = *joules - *last;
+    const double most = domain.most.value * 1e6;
+    const std::uint64_t before = domain.microjoules.total();
+    const Advance step = domain.microjoules.advance_bounded(static_cast<std::uint64_t>(*joules * 1e6), 0,
+                                                            {.per_second = most, .at_once = most / 4}, now, now);
+    if (step == Advance::held) continue;
+    const double elapsed = to_seconds(now - std::exchange(domain.last_time, now).value_or(now)).value;
+    if (step == Advance::reset || elapsed <= 0 || elapsed > to_seconds(kLongestPowerWindow).value) continue;
+    const double used = static_cast<double>(domain.microjoules.total() - before) / 1e6;
     if (used <= domain.most.value * (elapsed + 0.25)) frame.watts[i] = static_cast<float>(used / elapsed);
   }
 }

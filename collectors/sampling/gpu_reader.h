@@ -57,8 +57,8 @@ class GpuReader {
     std::optional<PmuSession::Handle> event;
     std::vector<Attribute> files;  // of all packages
     Watts most;                    // upper bound of the domain's power
-    std::optional<double> last_joules;
-    Nanoseconds last_time{};
+    MonotonicCounter microjoules;
+    std::optional<Nanoseconds> last_time;  // of the last usable reading
   };
 
   // Repeats a search for a minute: drivers create files late, and a permission may be granted later.

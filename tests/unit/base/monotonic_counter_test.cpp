@@ -53,8 +53,62 @@ TEST_CASE("a step back too early to be a wrap is a reset: nothing is added for i
   CHECK(bounded.counter.total() == 950);
   CHECK(bounded.read(30, 7s) == Advance::gained);
   CHECK(bounded.counter.total() == 960);
-  CHECK(bounded.read(25, 8s) == Advance::reset);
+  CHECK(bounded.read(5, 8s) == Advance::reset);
   CHECK(bounded.counter.total() == 960);
+}
+
+TEST_CASE("one lower reading that does not begin near zero is held, and costs nothing when the source goes on") {
+  Bounded bounded;
+  (void)bounded.read(700, 0s);
+  CHECK(bounded.read(600, 1s) == Advance::held);
+  CHECK(bounded.counter.total() == 700);
+  CHECK(bounded.read(720, 2s) == Advance::gained);
+  CHECK(bounded.counter.total() == 720);
+  CHECK(bounded.read(610, 3s) == Advance::held);  // another one, not the second in a row
+  CHECK(bounded.read(730, 4s) == Advance::gained);
+  CHECK(bounded.counter.total() == 730);
+}
+
+TEST_CASE("a source that goes on from the lower reading restarted there: nothing is added for the gap") {
+  Bounded bounded;
+  (void)bounded.read(700, 0s);
+  CHECK(bounded.read(600, 1s) == Advance::held);
+  CHECK(bounded.read(600, 2s) == Advance::held);  // it has not moved yet: either may be true
+  CHECK(bounded.read(580, 3s) == Advance::held);
+  CHECK(bounded.read(590, 4s) == Advance::reset);
+  CHECK(bounded.counter.total() == 700);
+  CHECK(bounded.read(600, 5s) == Advance::gained);
+  CHECK(bounded.counter.total() == 710);
+}
+
+TEST_CASE("a value that did not last is no level to dip from: the source is believed when it steps back from it") {
+  Bounded bounded;
+  (void)bounded.read(100, 0s);
+  CHECK(bounded.read(900, 1s) == Advance::reset);
+  CHECK(bounded.read(110, 2s) == Advance::reset);
+  CHECK(bounded.counter.total() == 100);
+  CHECK(bounded.read(120, 3s) == Advance::gained);
+  CHECK(bounded.counter.total() == 110);
+}
+
+TEST_CASE("a young count that loses less than half dips, although it could have restarted and come that far") {
+  Bounded bounded;
+  (void)bounded.read(12, 0s);
+  CHECK(bounded.read(9, 1s) == Advance::held);
+  CHECK(bounded.read(15, 2s) == Advance::gained);
+  CHECK(bounded.counter.total() == 15);
+  CHECK(bounded.read(7, 3s) == Advance::reset);
+  CHECK(bounded.counter.total() == 15);
+}
+
+TEST_CASE("a dip before a source is reopened is forgotten") {
+  Bounded bounded;
+  (void)bounded.read(700, 0s);
+  CHECK(bounded.read(600, 1s) == Advance::held);
+  bounded.counter.rebase();
+  CHECK(bounded.read(800, 2s) == Advance::gained);
+  CHECK(bounded.read(790, 3s) == Advance::held);
+  CHECK(bounded.counter.total() == 700);
 }
 
 TEST_CASE("a jump forward beyond twice the bound is a reset; a smaller one is believed") {

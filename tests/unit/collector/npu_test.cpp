@@ -361,6 +361,37 @@ TEST_CASE("a busy time that goes back gives no ratio, and the counter stays wher
   CHECK(s.value("intel_npu_busy_ratio") == 0.5);
 }
 
+TEST_CASE("a busy time that is lower once, and not from a restart, gives no ratio; the next one is over both windows") {
+  Scene s;
+  s.bind();
+  s.kernel_6_11();
+  s.scrape();
+  s.file("npu_busy_time_us", "4000000");
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_busy_seconds_total") == 5);
+  CHECK(!s.value("intel_npu_busy_ratio"));
+  s.file("npu_busy_time_us", "6000000");
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_busy_seconds_total") == 6);
+  CHECK(s.value("intel_npu_busy_ratio") == 0.25);
+}
+
+TEST_CASE("the telemetry's energy that is lower once gives no power; the next one is over both windows") {
+  Scene s;
+  s.bind();
+  s.telemetry(100000ULL << 14, 47);
+  s.scrape();
+  s.telemetry(99990ULL << 14, 47);
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_energy_joules_total") == 100000);
+  CHECK(!s.value("intel_npu_power_watts"));
+  CHECK(s.value("intel_npu_temperature_celsius") == 47);
+  s.telemetry(100010ULL << 14, 47);
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_energy_joules_total") == 100010);
+  CHECK(s.value("intel_npu_power_watts") == 2.5);
+}
+
 TEST_CASE("a busy time that no time can have passed is a fault of the driver: the counter stays where it was") {
   Scene s;
   s.bind();

@@ -182,17 +182,35 @@ TEST_CASE("powercap's counter wraps at its range: no joule is lost or invented")
   CHECK(run.value(kWatts, {{"domain", "package"}}) == doctest::Approx(15.0));
 }
 
-TEST_CASE("a step back that is not a wrap costs one window of power; the counter never decreases") {
+TEST_CASE("a step back to near zero that is not a wrap costs one window of power; the counter never decreases") {
   TestMachine m;
   const Gpu gpu = laptop(m);
   m.tree.write(kPackageZone, "9000000000\n");
   Run run(m, gpu);
   run.collect();
-  m.tree.write(kPackageZone, "4000000000\n");
+  m.tree.write(kPackageZone, "400000000\n");
   run.collect_after(1s);
   CHECK(run.value(kJoules, {{"domain", "package"}}) == 9000);
   CHECK(run.count(kWatts, {{"domain", "package"}}) == 0);
-  m.tree.write(kPackageZone, "4020000000\n");
+  m.tree.write(kPackageZone, "420000000\n");
+  run.collect_after(1s);
+  CHECK(run.value(kJoules, {{"domain", "package"}}) == 9020);
+  CHECK(run.value(kWatts, {{"domain", "package"}}) == 20);
+}
+
+TEST_CASE("a step back to another level costs a window more, in which it could be one wrong reading") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  m.tree.write(kPackageZone, "9000000000\n");
+  Run run(m, gpu);
+  run.collect();
+  for (const char* const held : {"4000000000\n", "4020000000\n"}) {
+    m.tree.write(kPackageZone, held);
+    run.collect_after(1s);
+    CHECK(run.value(kJoules, {{"domain", "package"}}) == 9000);
+    CHECK(run.count(kWatts, {{"domain", "package"}}) == 0);
+  }
+  m.tree.write(kPackageZone, "4040000000\n");
   run.collect_after(1s);
   CHECK(run.value(kJoules, {{"domain", "package"}}) == 9020);
   CHECK(run.value(kWatts, {{"domain", "package"}}) == 20);
@@ -312,6 +330,23 @@ TEST_CASE("hwmon energy recovers after a failure or missing data; a reset loses 
   run.collect_after(1s);
   CHECK(run.value(kJoules) == 1350);
   CHECK(run.value(kWatts) == 50);
+}
+
+TEST_CASE("hwmon: a counter that reads 500 J lower once gives no energy and no power for it") {
+  TestMachine m("a380-i915");
+  const Gpu gpu = only_gpu(m);
+  const std::string file = "sys/" + gpu.pci_path + "/hwmon/hwmon1/energy1_input";
+  m.tree.write(file, "900000000000\n");
+  Run run(m, gpu);
+  run.collect();
+  m.tree.write(file, "899500000000\n");
+  run.collect_after(1s);
+  CHECK(run.value(kJoules) == 900000);
+  CHECK(run.count(kWatts) == 0);
+  m.tree.write(file, "900120000000\n");
+  run.collect_after(1s);
+  CHECK(run.value(kJoules) == 900120);
+  CHECK(run.value(kWatts) == 60);  // over both seconds
 }
 
 TEST_CASE("powercap: energy that no processor can have used is a reset; after long enough it is a wrap") {

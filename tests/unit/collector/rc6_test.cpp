@@ -142,6 +142,23 @@ TEST_CASE("a reset of the file costs one window's ratio and no count") {
   CHECK(run.value(kRatio, {{"gt", "0"}}) == 0.9);
 }
 
+TEST_CASE("a file that reads lower once gives no ratio for it, and the next one is over both windows") {
+  TestMachine m("b580-xe-many-temps");
+  const Gpu gpu = only_gpu(m);
+  const std::string file = residency_file(gpu);
+  m.tree.write(file, "100000\n");
+  Run run(m, gpu);
+  run.collect();
+  m.tree.write(file, "90000\n");
+  run.collect_after(1s);
+  CHECK(run.value(kSeconds, {{"gt", "0"}}) == 100);
+  CHECK(run.count(kRatio, {{"gt", "0"}}) == 0);
+  m.tree.write(file, "101000\n");
+  run.collect_after(1s);
+  CHECK(run.value(kSeconds, {{"gt", "0"}}) == 101);
+  CHECK(run.value(kRatio, {{"gt", "0"}}) == 0.5);
+}
+
 TEST_CASE("xe: from sysfs, never from the PMU, whose open events keep the GPU awake") {
   TestMachine m("b580-xe-many-temps");
   m.perf.add_pmu(30);

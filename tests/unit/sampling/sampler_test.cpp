@@ -515,6 +515,21 @@ TEST_CASE("power, clock and throttling between two scrapes") {
   CHECK(machine.throttled("any") == doctest::Approx(0.5));
 }
 
+TEST_CASE("an energy counter that reads 20 J lower once gives no peak of power when it goes on") {
+  SampledMachine machine;
+  machine.run(1s, [](Nanoseconds) { return 0.5; });
+  std::uint64_t microjoules = 1'000'000'000;
+  for (int i = 0; i < 100; ++i) {
+    microjoules += 4'000'000;
+    const std::uint64_t read = i % 23 > 20 ? microjoules - 20'000'000 : microjoules;  // 200 ms: one reading at most
+    machine.write("hwmon/hwmon2/energy1_input", std::to_string(read) + "\n");
+    machine.run(100ms, [](Nanoseconds) { return 0.5; });
+  }
+  (void)machine.busy("a");
+  CHECK(machine.watts.most > 35);
+  CHECK(machine.watts.most <= 60);  // two or three steps of the file in one window
+}
+
 TEST_CASE("an engine that stops for the night has no gap") {
   EngineStatistics engine;
   engine.add(0.5, 100ms, 0.95);
