@@ -64,6 +64,13 @@ void take_simulation(Options& to, const Setting& given) {
   }
 }
 
+void take_page_url(Options& to, const Setting& given) {
+  const std::string& url = given.text();
+  const bool known = url.starts_with("http://") || url.starts_with("https://");
+  if (!known || url.find_first_of(" \t\r\n\"<>") != url.npos) given.refuse("is no http:// or https:// URL");
+  to.push.mqtt_page_url = url;
+}
+
 void take_stats_format(Options& to, const Setting& given) {
   std::vector<std::string_view> names;
   for (const StatsFormat& format : stats_formats())
@@ -249,6 +256,10 @@ std::vector<CommandFlag> make_flags() {
       });
   add("push.mqtt.credentials", "FILE", "", "File with NAME:PASSWORD for the broker.",
       [](To to, Given given) { to.push.mqtt_credentials = given.file(); });
+  add("push.mqtt.page-url", "URL", "",
+      "http:// or https:// URL of this exporter's page as a browser reaches it: the devices of Home Assistant link to "
+      "it.",
+      take_page_url);
   add("push.cacert", "FILE", "", "Trust the certificates of this file instead of the system's, for pushes.",
       [](To to, Given given) { to.push.cacert = given.file(); });
   add("push.interval", "DURATION", "15s", "Time between two pushes.",

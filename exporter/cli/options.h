@@ -56,6 +56,7 @@ struct PushOptions {
   std::string otlp_credentials;  // a file; "": none
   std::optional<PushAddress> mqtt;
   std::string mqtt_credentials;  // likewise
+  std::string mqtt_page_url;     // "": none
   std::string cacert;            // a file; "": the system's authorities
   Nanoseconds interval = std::chrono::seconds(15);
 };

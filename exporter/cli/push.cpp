@@ -75,7 +75,8 @@ void PushSetup::prepare_targets() {
         .host = own_host_name(),
         .topic_base = mqtt_topic_base(state_->mqtt->route.address.path),
         .interval = std::chrono::ceil<std::chrono::seconds>(state_->options.interval),
-        .user = mqtt_user(credentials(state_->options.mqtt_credentials), state_->options.mqtt_credentials)};
+        .user = mqtt_user(credentials(state_->options.mqtt_credentials), state_->options.mqtt_credentials),
+        .page_url = state_->options.mqtt_page_url};
     PushRoute route = state_->mqtt->route;
     route.address.path.clear();
     state_->mqtt->target = std::make_unique<MqttTarget>(

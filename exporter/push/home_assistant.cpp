@@ -34,15 +34,19 @@ struct Entity {
   std::string_view unit;
   std::string_view device_class;  // of Home Assistant; "": it has none for this quantity
   int decimals;                   // that are shown
+  bool counts = false;            // a counter, which a dashboard of energy adds up
 };
 
-// What most people want to see of a GPU: a device has eight entities at most.
+// What most people want to see of a GPU.
 constexpr Entity kEntities[] = {
-    {"video", "Video", "engine.video.busy.percent", 1, "%", "", 0},
     {"render", "Render", "engine.render.busy.percent", 1, "%", "", 0},
+    {"video", "Video", "engine.video.busy.percent", 1, "%", "", 0},
+    {"video_enhance", "Video enhance", "engine.video_enhance.busy.percent", 1, "%", "", 0},
     {"compute", "Compute", "engine.compute.busy.percent", 1, "%", "", 0},
     {"power", "Power", "power.draw.watts", 1, "W", "power", 1},
+    {"energy", "Energy", "energy.draw.joules", 1 / 3.6e6, "kWh", "energy", 3, true},
     {"temperature", "Temperature", "temperature.package.celsius", 1, "°C", "temperature", 0},
+    {"fan", "Fan", "fan.speed.rpm", 1, "rpm", "", 0},
     {"frequency", "Frequency", "clocks.gt.mhz", 1, "MHz", "frequency", 0},
     {"memory", "Memory used", "memory.used.bytes", 1.0 / (1 << 20), "MiB", "data_size", 0},
     {"problem", "Problem", "", 1, "", "problem", 0},
@@ -83,7 +87,8 @@ MaybeValue value_of(const Entity& entity, const Reading& reading) {
   if (entity.field.empty()) return problem(reading);
   const query::Value value = query::value_of(entity.field, {reading.gpu, reading.gpu.gpu, 0, reading.gpu.time});
   if (!value) return std::nullopt;
-  return std::round(std::get<double>(*value) * entity.factor * 100) / 100 + 0.0;  // no negative zero
+  const double scale = std::pow(10, std::max(2, entity.decimals + 1));
+  return std::round(std::get<double>(*value) * entity.factor * scale) / scale + 0.0;  // no negative zero
 }
 
 // The state document. Sets `found` of the entities that have a value.
@@ -123,7 +128,8 @@ void write_entity(JsonWriter& json, const Entity& entity, const std::string& dev
     json.member("json_attributes_template",
                 "{{ {'" + std::string(kTrouble) + "': value_json." + std::string(kTrouble) + "} | tojson }}");
   } else {
-    json.member("unit_of_measurement", entity.unit).member("state_class", "measurement");
+    json.member("unit_of_measurement", entity.unit);
+    json.member("state_class", entity.counts ? "total_increasing" : "measurement");
     json.member("suggested_display_precision", entity.decimals);
   }
   json.end_object();
@@ -131,8 +137,12 @@ void write_entity(JsonWriter& json, const Entity& entity, const std::string& dev
 
 }  // namespace
 
-HomeAssistant::HomeAssistant(std::string_view host, std::string_view base, std::chrono::seconds interval)
-    : host_(plain(host, "_.-")), base_(base), expire_after_(std::max(kShortestExpiry, kMissedReadings * interval)) {
+HomeAssistant::HomeAssistant(std::string_view host, std::string_view base, std::chrono::seconds interval,
+                             std::string page)
+    : host_(plain(host, "_.-")),
+      base_(base),
+      page_(std::move(page)),
+      expire_after_(std::max(kShortestExpiry, kMissedReadings * interval)) {
   if (host_.empty()) host_ = "host";
   availability_topic_ = base_ + '/' + host_ + "/status";
 }
@@ -185,6 +195,7 @@ std::string HomeAssistant::description(const GpuModel& gpu, const std::string& n
   json.name("identifiers").begin_array().value(id).end_array();
   json.member("name", name).member("manufacturer", "Intel");
   if (!gpu.gpu.name.empty()) json.member("model", clean_text(gpu.gpu.name, kMaxNameBytes));
+  if (!page_.empty()) json.member("configuration_url", page_);
   json.end_object();
   json.name("origin").begin_object().member("name", kProgramName).member("sw_version", build_info().version);
   json.end_object().name("components").begin_object();

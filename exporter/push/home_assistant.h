@@ -23,7 +23,8 @@ class HomeAssistant {
  public:
   // host: the name of this machine; distinguishes its GPUs from those of other machines with the same PCI addresses.
   // base: prefix of all topics except the descriptions, without slashes at its ends. interval: between readings.
-  HomeAssistant(std::string_view host, std::string_view base, std::chrono::seconds interval);
+  // page: URL that devices link to; "": none.
+  HomeAssistant(std::string_view host, std::string_view base, std::chrono::seconds interval, std::string page = {});
 
   // [A-Za-z0-9_.-]: the host as it is in topics.
   const std::string& host() const { return host_; }
@@ -50,7 +51,7 @@ class HomeAssistant {
   std::string topic_of(std::string_view address, std::string_view name) const;
   std::string description(const GpuModel& gpu, const std::string& name, const Device& device) const;
 
-  std::string host_, base_, availability_topic_;
+  std::string host_, base_, page_, availability_topic_;
   std::chrono::seconds expire_after_;
   std::map<std::string, Device, std::less<>> devices_;  // by PCI address
   Retained retained_;

@@ -80,7 +80,7 @@ MqttTarget::MqttTarget(MqttSettings settings, Connect connect, mqtt::Session::Cl
     : login_(login_of(settings, HomeAssistant(settings.host, settings.topic_base, settings.interval))),
       connect_(std::move(connect)),
       clock_(std::move(clock)),
-      home_assistant_(settings.host, settings.topic_base, settings.interval),
+      home_assistant_(settings.host, settings.topic_base, settings.interval, settings.page_url),
       random_(std::random_device()()) {}
 
 PushItem MqttTarget::encode(const PageView& page, std::chrono::system_clock::time_point time) {

@@ -32,6 +32,7 @@ struct MqttSettings {
   std::string topic_base;
   std::chrono::seconds interval{15};  // between readings
   std::optional<mqtt::User> user;
+  std::string page_url;  // of this exporter, for people; "": unknown
 };
 
 // Publishes readings to an MQTT broker, in the form that Home Assistant understands. The connection stays open between

@@ -29,7 +29,7 @@ BASE = "home/gpus"
 AVAILABILITY = f"{BASE}/{HOST}/status"
 USER, PASSWORD = "van", "correct horse"
 # Units that Home Assistant accepts for the classes that are used.
-UNITS = {"power": {"W"}, "temperature": {"°C"}, "frequency": {"MHz"}, "data_size": {"MiB"}, None: {"%"}}
+UNITS = {"power": {"W"}, "energy": {"kWh"}, "temperature": {"°C"}, "frequency": {"MHz"}, "data_size": {"MiB"}, None: {"%", "rpm"}}
 
 
 def openssl(*arguments):
@@ -176,7 +176,7 @@ def check_descriptions(retained, addresses):
         check(re.fullmatch(r"homeassistant/device/[A-Za-z0-9_-]+/config", topic), f"topic {topic}")
         check(set(config) <= {"device", "origin", "components", "state_topic", "qos", "availability", "availability_mode"}, f"{topic}: members")
         check(config["device"]["identifiers"] and config["device"]["name"] and config["origin"]["name"], f"{topic}: required members")
-        check(0 < len(config["components"]) <= 8, f"{topic}: {len(config['components'])} entities")
+        check(0 < len(config["components"]) <= 11, f"{topic}: {len(config['components'])} entities")
         check([one["topic"] for one in config["availability"]] == [AVAILABILITY, config["state_topic"].replace("/state", "/status")], f"{topic}: availability")
         for key, entity in config["components"].items():
             unique.add(entity["unique_id"])
@@ -184,7 +184,7 @@ def check_descriptions(retained, addresses):
             check(entity["value_template"] == f"{{{{ value_json.{key} }}}}", f"{topic} {key}: template")
             if entity["platform"] == "sensor":
                 check(entity["unit_of_measurement"] in UNITS[entity.get("device_class")], f"{topic} {key}: unit")
-                check(entity["state_class"] == "measurement", f"{topic} {key}: state class")
+                check(entity["state_class"] == ("total_increasing" if key == "energy" else "measurement"), f"{topic} {key}: state class")
             else:
                 check("unit_of_measurement" not in entity and entity["device_class"] == "problem", f"{topic} {key}: binary sensor")
     check(len(unique) == sum(len(config["components"]) for config in configs.values()), "every entity has an id of its own")
@@ -212,7 +212,9 @@ def expected_state(page, device):
     used = own or [value for _, value in memory]
     hertz = first("intel_gpu_frequency_hertz", gt="0", kind="actual")
     watts = [first("intel_gpu_power_watts", domain=domain) for domain in ("card", "gpu", "package")]
-    return {"video": busy("video"), "render": busy("render"), "compute": busy("compute"),
+    joules = [first("intel_gpu_energy_joules_total", domain=domain) for domain in ("card", "gpu", "package")]
+    return {"render": busy("render"), "video": busy("video"), "video_enhance": busy("video_enhance"), "compute": busy("compute"),
+            "energy": next((value / 3.6e6 for value in joules if value is not None), None), "fan": first("intel_gpu_fan_speed_rpm"),
             "power": next((value for value in watts if value is not None), None),
             "temperature": first("intel_gpu_temperature_celsius", sensor="package"),
             "frequency": None if hertz is None else hertz / 1e6,

@@ -182,4 +182,25 @@ TEST_CASE("values expire after four readings, at the earliest after a minute") {
   CHECK(description(slow)["components"]["video"]["expire_after"] == 2400);
 }
 
+TEST_CASE("energy is a counter in kWh, as the energy dashboard of Home Assistant wants it") {
+  GpuModel gpu = card();
+  gpu.power = std::vector<snapshot::Power>{{"card", "hwmon", Absent{}, Joules{9'000'000}}};
+  HomeAssistant home_assistant = on_nas();
+  const auto update = home_assistant.update(host_with({gpu}), kNow);
+  const json config = description(home_assistant)["components"]["energy"];
+  CHECK(config["device_class"] == "energy");
+  CHECK(config["state_class"] == "total_increasing");
+  CHECK(config["unit_of_measurement"] == "kWh");
+  CHECK(json::parse(update.states[0].payload)["energy"] == 2.5);
+}
+
+TEST_CASE("a device links to the exporter's page if it is known") {
+  HomeAssistant linked("nas", "gpus", 15s, "http://nas:10068/");
+  linked.update(host_with({card()}), kNow);
+  CHECK(description(linked)["device"]["configuration_url"] == "http://nas:10068/");
+  HomeAssistant unlinked = on_nas();
+  unlinked.update(host_with({card()}), kNow);
+  CHECK_FALSE(description(unlinked)["device"].contains("configuration_url"));
+}
+
 TEST_SUITE_END();
