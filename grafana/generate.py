@@ -578,7 +578,7 @@ def overview():
                 target(f"max by ({GPU}) (intel_gpu_temperature_celsius{{{SELECT}}})", instant=True, table=True),
                 target(f"max by ({GPU}) (intel_gpu_runtime_suspended{{{SELECT}}})", instant=True, table=True),
                 target(f"count by ({GPU}) ({unread(OF_A_GPU)})", instant=True, table=True)],
-                [*(column(name, "percentunit", BUSY, gauge=True, width=110) for name in ("Render", "Video", "VRAM")), column("Power", "watt", decimals=0, width=80),
+                [*(column(name, "percentunit", BUSY, gauge=True, width=110) for name in ("Render", "Video", "Card memory")), column("Power", "watt", decimals=0, width=80),
                  column("Temperature", "celsius", HOT, decimals=0, width=110),
                  mapped("State", [{"type": "value", "options": {"0": {"text": "awake", "index": 0}, "1": {"text": "asleep", "color": "blue", "index": 1}}}], width=80),
                  column("Unread", "short", [("text", None), ("orange", 1)], width=80), mapped("Name", REGEX_NAME, width=170), mapped("No.", REGEX_CARD, width=60), column("Device", width=120),
@@ -588,7 +588,7 @@ def overview():
                  organize(["Time", "cluster", "job", "Value #A"],
                           ["instance", "name", "card", "Value #G", "Value #B", "Value #C", "Value #D", "Value #F", "Value #E", "Value #H", "device", "driver", "kind", "device_id", "render_node"],
                           {"device": "Device", "name": "Name", "card": "No.", "driver": "Driver", "kind": "Kind", "device_id": "Id", "render_node": "Node",
-                           "Value #B": "Render", "Value #C": "Video", "Value #D": "VRAM", "Value #E": "Power", "Value #F": "Temperature", "Value #G": "State", "Value #H": "Unread"})], 24, 7)]),
+                           "Value #B": "Render", "Value #C": "Video", "Value #D": "Card memory", "Value #E": "Power", "Value #F": "Temperature", "Value #G": "State", "Value #H": "Unread"})], 24, 7)]),
         ("Engines", [
             *(engine_class(name) for name in CLASSES),
             series("Video, between the scrapes", "The largest sample of a GPU's video engines beside the mean of the busiest one; the four highest. Only exporters with"
@@ -623,7 +623,7 @@ def overview():
             series("Fans", "Fan speed, 0 while the fan is stopped; the eight fastest.",
                    [target(named(top(f"max by ({GPU}, fan) (intel_gpu_fan_speed_rpm{{{SELECT}}})", GPU + ", fan")), BY_GPU + " · fan {{fan}}")], "rotrpm", features="fan")]),
         ("Memory", [
-            series("Device memory in use", "Card memory in use and its size (dashed); the four cards with the most in use.", with_limit(used, size, GPU, word="size"), "bytes", features="memory_used"),
+            series("Card memory in use", "Card memory in use and its size (dashed); the four cards with the most in use.", with_limit(used, size, GPU, word="size"), "bytes", features="memory_used"),
             series("Memory bandwidth", "Traffic of the memory controllers of an integrated GPU's processor, by the GPU and everything else.",
                    [target(top(f"sum by ({NODE}, direction) (rate(intel_gpu_memory_bandwidth_bytes_total{{{SELECT}}}[$__rate_interval]))", NODE + ", direction"), "{{direction}} · {{instance}}")],
                    "Bps", features="memory_bandwidth")]),
