@@ -40,10 +40,10 @@ PushAddress parse_otlp_address(std::string_view /*url*/) { throw std::invalid_ar
 PushAddress parse_mqtt_address(std::string_view /*url*/) { throw std::invalid_argument(kNoPush); }
 
 struct PushSetup::State {};
-PushSetup::PushSetup(const PushOptions& /*options*/, Sandbox& /*sandbox*/, const Environment& /*environment*/) {}
+PushSetup::PushSetup(const PushOptions& /*options*/, const Sandbox& /*sandbox*/, const Environment& /*environment*/) {}
 PushSetup::~PushSetup() = default;
-void PushSetup::prepare_targets() {}
-std::unique_ptr<PushThreads> PushSetup::start_threads(PushMetrics& /*metrics*/, ReadPage /*read*/, Log& /*log*/) {
+void PushSetup::wait_until_started() {}
+std::unique_ptr<PushThreads> PushSetup::prepare_threads(PushMetrics& /*metrics*/, ReadPage /*read*/, Log& /*log*/) {
   return nullptr;
 }
 

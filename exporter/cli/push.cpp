@@ -2,25 +2,57 @@
 #include "cli/push.h"
 
 #include <chrono>
+#include <exception>
+#include <functional>
 #include <optional>
-#include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "platform/host_name.h"
-#include "push/connector.h"
 #include "push/credentials.h"
+#include "push/curl_session.h"
+#include "push/helper_target.h"
 #include "push/mqtt_target.h"
 #include "push/otlp.h"
 #include "push/push_target.h"
 #include "push/pusher.h"
+#include "push/resolver.h"
 
 namespace igpu::exporter {
 namespace {
 
-int start_connector(Sandbox& sandbox, const PushEndpoint& endpoint) {
-  return sandbox.start_push_connector(
-      endpoint.port, [&endpoint] { prepare_to_resolve(endpoint); },
-      [&endpoint](int socket) { serve_connections(socket, endpoint); });
+// The function that makes the client runs in the process that talks to the receiver, which alone reads credentials.
+using MakeClient = std::function<std::unique_ptr<PushClient>(PushCredentials, std::unique_ptr<CurlSession>)>;
+
+std::optional<Resolver> start_resolver(const Sandbox& sandbox, const PushEndpoint& endpoint) {
+  if (is_address(endpoint.host)) return std::nullopt;
+  const bool asks_avahi = endpoint.host.ends_with(".local");
+  UniqueFd socket = sandbox.start_resolver(
+      asks_avahi, [&endpoint](int) { prepare_to_resolve(endpoint); },
+      [&endpoint](int of) { serve_addresses(of, endpoint); });
+  return Resolver(std::move(socket), endpoint.host);
+}
+
+UniqueFd start_client(const Sandbox& sandbox, const PushRoute& route, const std::string& credentials_file,
+                      const std::string& cacert, const MakeClient& make) {
+  std::unique_ptr<PushClient> client;
+  return sandbox.start_push_client(
+      route.endpoint.port,
+      [&](int socket) {
+        try {
+          std::optional<Resolver> resolver = start_resolver(sandbox, route.endpoint);  // before there are secrets
+          PushCredentials credentials =
+              credentials_file.empty() ? PushCredentials() : read_credentials(credentials_file);
+          std::string authorities = cacert.empty() ? "" : read_authorities(cacert);
+          client = make(std::move(credentials),
+                        std::make_unique<CurlSession>(route, std::move(authorities), std::move(resolver)));
+        } catch (const std::exception& error) {
+          report_no_start(socket, error.what());
+          throw;
+        }
+      },
+      [&](int socket) { serve_push(socket, *client); });
 }
 
 struct Threads final : PushThreads {
@@ -34,69 +66,53 @@ struct Threads final : PushThreads {
 
 struct PushSetup::State {
   struct Receiver {
-    PushRoute route;
-    int connector;
+    std::unique_ptr<PushReadings> readings;
+    UniqueFd socket;
     std::unique_ptr<PushTarget> target;
   };
-
-  State(const PushOptions& wanted, Sandbox& of, const Environment& environment)
-      : options(wanted), sandbox(of), otlp(reach(wanted.otlp, environment)), mqtt(reach(wanted.mqtt, environment)) {}
-
-  std::optional<Receiver> reach(const std::optional<PushAddress>& address, const Environment& environment) {
-    if (!address) return std::nullopt;
-    PushRoute route = route_to(*address, environment);
-    const int connector = start_connector(sandbox, route.endpoint);
-    return Receiver{std::move(route), connector, nullptr};
-  }
-
   const PushOptions& options;
-  Sandbox& sandbox;
-  std::optional<Receiver> otlp, mqtt;
+  std::vector<Receiver> receivers;
 };
 
-PushSetup::PushSetup(const PushOptions& options, Sandbox& sandbox, const Environment& environment)
-    : state_(std::make_unique<State>(options, sandbox, environment)) {}
-
-PushSetup::~PushSetup() = default;
-
-void PushSetup::prepare_targets() {
-  if (!state_->otlp && !state_->mqtt) return;
-  const auto credentials = [](const std::string& file) {
-    return file.empty() ? PushCredentials() : read_credentials(file);
-  };
-  const std::string authorities = state_->options.cacert.empty() ? "" : read_authorities(state_->options.cacert);
-  if (state_->otlp) {
-    state_->otlp->target =
-        std::make_unique<Otlp>(state_->otlp->route, credentials(state_->options.otlp_credentials), authorities,
-                               Connector(state_->otlp->connector, state_->otlp->route.endpoint), own_resource());
+PushSetup::PushSetup(const PushOptions& options, const Sandbox& sandbox, const Environment& environment)
+    : state_(std::make_unique<State>(State{options, {}})) {
+  if (options.otlp) {
+    const auto make = [](PushCredentials credentials, std::unique_ptr<CurlSession> session) {
+      return std::make_unique<OtlpClient>(std::move(session), std::move(credentials));
+    };
+    UniqueFd socket =
+        start_client(sandbox, route_to(*options.otlp, environment), options.otlp_credentials, options.cacert, make);
+    state_->receivers.push_back({std::make_unique<OtlpReadings>(own_resource()), std::move(socket), nullptr});
   }
-  if (state_->mqtt) {
-    MqttSettings settings{
-        .host = own_host_name(),
-        .topic_base = mqtt_topic_base(state_->mqtt->route.address.path),
-        .interval = std::chrono::ceil<std::chrono::seconds>(state_->options.interval),
-        .user = mqtt_user(credentials(state_->options.mqtt_credentials), state_->options.mqtt_credentials),
-        .page_url = state_->options.mqtt_page_url};
-    PushRoute route = state_->mqtt->route;
+  if (options.mqtt) {
+    PushRoute route = route_to(*options.mqtt, environment);
+    const MqttSettings settings{.host = own_host_name(),
+                                .topic_base = mqtt_topic_base(route.address.path),
+                                .interval = std::chrono::ceil<std::chrono::seconds>(options.interval),
+                                .page_url = options.mqtt_page_url};
     route.address.path.clear();
-    state_->mqtt->target = std::make_unique<MqttTarget>(
-        std::move(settings),
-        connect_by_curl(std::make_shared<CurlSession>(
-            std::move(route), authorities, Connector(state_->mqtt->connector, state_->mqtt->route.endpoint))));
+    const auto make = [&](const PushCredentials& credentials, std::unique_ptr<CurlSession> session) {
+      return std::make_unique<MqttClient>(settings, mqtt_user(credentials, options.mqtt_credentials),
+                                          connect_by_curl(std::move(session)));
+    };
+    UniqueFd socket = start_client(sandbox, route, options.mqtt_credentials, options.cacert, make);
+    state_->receivers.push_back({std::make_unique<MqttReadings>(settings), std::move(socket), nullptr});
   }
 }
 
-std::unique_ptr<PushThreads> PushSetup::start_threads(PushMetrics& metrics, ReadPage read, Log& log) {
-  State& state = *state_;
-  if (!state.otlp && !state.mqtt) return nullptr;
-  auto threads = std::make_unique<Threads>(state.options.interval, std::move(read), log);
-  for (std::optional<State::Receiver>* const receiver : {&state.otlp, &state.mqtt}) {
-    if (!*receiver) continue;
-    PushCounters& counters = metrics.add(std::string((*receiver)->target->name()));
-    const auto confine = [&sandbox = state.sandbox, connector = (*receiver)->connector] {
-      if (!sandbox.filter_push_thread(connector)) throw std::runtime_error("the filter of system calls is refused");
-    };
-    threads->pusher.add(std::move((*receiver)->target), counters, confine);
+PushSetup::~PushSetup() = default;
+
+void PushSetup::wait_until_started() {
+  for (State::Receiver& receiver : state_->receivers)
+    receiver.target = std::make_unique<HelperTarget>(std::move(receiver.readings), std::move(receiver.socket));
+}
+
+std::unique_ptr<PushThreads> PushSetup::prepare_threads(PushMetrics& metrics, ReadPage read, Log& log) {
+  if (state_->receivers.empty()) return nullptr;
+  auto threads = std::make_unique<Threads>(state_->options.interval, std::move(read), log);
+  for (State::Receiver& receiver : state_->receivers) {
+    PushCounters& counters = metrics.add(std::string(receiver.target->name()));
+    threads->pusher.add(std::move(receiver.target), counters);
   }
   return threads;
 }

@@ -23,22 +23,20 @@ class PushThreads {
 // What --push.* asks for. Nothing of it exists without one of the flags.
 class PushSetup {
  public:
-  // Starts the processes that connect, so call it before secrets are read and other threads exist. Throws
-  // std::invalid_argument for a proxy that cannot be used.
-  PushSetup(const PushOptions& options, Sandbox& sandbox, const Environment& environment);
+  // Starts the processes that push, which read credentials and load libraries, so call it before secrets are read,
+  // privileges are dropped and other threads exist. Throws std::invalid_argument for a proxy that cannot be used.
+  PushSetup(const PushOptions& options, const Sandbox& sandbox, const Environment& environment);
   ~PushSetup();
   PushSetup(const PushSetup&) = delete;
   PushSetup& operator=(const PushSetup&) = delete;
 
-  // Reads credentials and loads libraries, so call it before privileges are dropped. Throws std::runtime_error.
-  void prepare_targets();
+  void wait_until_started();  // throws std::runtime_error with the reason
 
   // False: it was told to go. Otherwise it calls `use` with a reading.
   using ReadPage = std::function<bool(std::stop_token gone, const std::function<void(const PageView&)>& use)>;
 
-  // Starts the threads that deliver, between confine_clients() and filter_system_calls(). They wait for start().
-  // Null: nothing is pushed.
-  std::unique_ptr<PushThreads> start_threads(PushMetrics& metrics, ReadPage read, Log& log);
+  // Prepares the threads that deliver; start() starts them. Null: nothing is pushed.
+  std::unique_ptr<PushThreads> prepare_threads(PushMetrics& metrics, ReadPage read, Log& log);
 
  private:
   struct State;

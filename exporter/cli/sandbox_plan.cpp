@@ -61,18 +61,8 @@ void add_certificates(const std::string& file, std::vector<std::string>& readabl
   }
 }
 
-std::vector<std::string> files_of_clients(const Options& options) {
-  std::vector<std::string> readable{
-      "/proc/self", "/proc/stat",                                        // process_*
-      "/sys/devices/system/cpu/online",                                  // the C library, when it counts processors
-      "/proc/sys/vm/overcommit_memory",                                  // the C library, when it returns memory
-      options.monitor.procfs_root + "/sys/kernel/perf_event_paranoid"};  // for the hint on a denied perf event
-  // The address or its proxy may need them.
-  const bool pushes = (options.push.otlp || options.push.mqtt) && options.push.cacert.empty();
-  if (options.web_config_file.empty() && !pushes) return readable;
-  for (std::string& folder : folders_of(options.web_config_file)) readable.push_back(std::move(folder));
-  // The system's certificate authorities, which a reload (web_config/tls_context.cpp) and each push read again, and
-  // OpenSSL's settings.
+// The system's certificate authorities, and OpenSSL's settings.
+void add_authorities(std::vector<std::string>& readable) {
   for (const char* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
                            "/etc/ssl/ca-bundle.pem"}) {
     add_certificates(file, readable);
@@ -80,6 +70,17 @@ std::vector<std::string> files_of_clients(const Options& options) {
   if (const char* const bundle = std::getenv("SSL_CERT_FILE")) add_certificates(bundle, readable);
   for (const char* file : {"/etc/ssl/openssl.cnf", "/usr/lib/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf"})
     readable.emplace_back(file);
+}
+
+std::vector<std::string> files_of_clients(const Options& options) {
+  std::vector<std::string> readable{
+      "/proc/self", "/proc/stat",                                        // process_*
+      "/sys/devices/system/cpu/online",                                  // the C library, when it counts processors
+      "/proc/sys/vm/overcommit_memory",                                  // the C library, when it returns memory
+      options.monitor.procfs_root + "/sys/kernel/perf_event_paranoid"};  // for the hint on a denied perf event
+  if (options.web_config_file.empty()) return readable;
+  for (std::string& folder : folders_of(options.web_config_file)) readable.push_back(std::move(folder));
+  add_authorities(readable);  // a reload reads them again (web_config/tls_context.cpp)
   return readable;
 }
 
@@ -95,16 +96,11 @@ SandboxPlan sandbox_plan(const Options& options) {
   plan.reads_processes = reads_processes(monitor);
 
   plan.client_files.readable = files_of_clients(options);
-  // Settings and sockets of the resolver, which may be replaced at any time, and its modules.
-  plan.connector_files.readable = {"/etc",
-                                   "/run/systemd/resolve",
-                                   "/run/resolvconf",
-                                   "/run/NetworkManager",
-                                   "/run/nscd",
-                                   "/usr/lib",
-                                   "/usr/lib64",
-                                   "/lib",
-                                   "/lib64"};
+  if (options.push.cacert.empty()) add_authorities(plan.push_files.readable);  // each push reads them again
+  // Settings of the name service, which may be replaced at any time, and its modules.
+  plan.resolver_files.readable = {
+      "/etc",  "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/usr/lib", "/usr/lib64", "/lib",
+      "/lib64"};
   plan.files = plan.client_files;
   std::vector<std::string>& readable = plan.files.readable;
   for (std::string& folder : folders_of(rules)) readable.push_back(std::move(folder));

@@ -192,7 +192,7 @@ int serve(const Options& options) {
   std::optional<WebConfigFollower> web_config;
   if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);
   if (web_config) sandbox.keep_readable(web_config->files());
-  push.prepare_targets();
+  push.wait_until_started();
   const std::unique_ptr<FlightKeeper> keeper = start_flight_keeper(options, flights, std::move(flight_writer), log);
   MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
   monitor_options.flights = flights;
@@ -234,11 +234,11 @@ int serve(const Options& options) {
       return Front::Tls{now->tls, now->tls_policy};
     };
   }
-  const FrontOptions front = front_options(options.timeout);  // reads the number of processors from a file
-  sandbox.confine_clients();
-  std::unique_ptr<PushThreads> pusher = push.start_threads(
+  std::unique_ptr<PushThreads> pusher = push.prepare_threads(
       push_metrics, [&metrics](std::stop_token gone, const auto& use) { return metrics.read(std::move(gone), use); },
       log);
+  const FrontOptions front = front_options(options.timeout);  // reads the number of processors from a file
+  sandbox.confine_clients();
   sandbox.filter_system_calls();
   for (const Layer layer : kLayers) sandbox_metrics.set(layer, sandbox.outcome(layer).on);
   if (keeper) keeper->start();

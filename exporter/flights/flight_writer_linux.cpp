@@ -13,6 +13,7 @@
 
 #include "flights/flight_files.h"
 #include "flights/flight_writer.h"
+#include "sandbox/helper_socket.h"
 
 namespace igpu::exporter {
 namespace {
@@ -39,19 +40,6 @@ void send_answer(int socket, int error, std::string_view what) {
   (void)::send(socket, &answer, sizeof answer, MSG_NOSIGNAL);
 }
 
-// False: the other end is closed.
-bool receive_all(int socket, void* into, std::size_t size) {
-  char* at = static_cast<char*>(into);
-  while (size > 0) {
-    const ssize_t got = ::recv(socket, at, size, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += got;
-    size -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
 template <class Act>
 void answer_about(int socket, const Act& act) {
   try {
@@ -76,7 +64,7 @@ class Waiter {
       : socket_(socket), stop_(stop), until_(SteadyClock::now() + time_limit) {}
 
   // Throws NoAnswer.
-  void wait(short events) {
+  bool operator()(short events) {
     for (;;) {
       const auto now = SteadyClock::now();
       if (stop_ != nullptr && stop_->stop_requested()) until_ = std::min(until_, now + kGrace);
@@ -84,7 +72,7 @@ class Waiter {
       pollfd waiting{socket_, events, 0};
       const auto left = std::chrono::ceil<milliseconds>(until_ - now);
       const int count = ::poll(&waiting, 1, static_cast<int>(std::min(kStep, left).count()));
-      if (count > 0) return;
+      if (count > 0) return true;
       if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");
     }
   }
@@ -97,27 +85,10 @@ class Waiter {
 
 [[noreturn]] void fail_for_end() { throw std::runtime_error("the process that writes flights has ended"); }
 
-// From `sent` on, which says how far it came.
-void send_rest(int socket, std::string_view message, std::size_t& sent, Waiter& waiter) {
-  while (sent < message.size()) {
-    const ssize_t size = ::send(socket, message.data() + sent, message.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (size > 0) sent += static_cast<std::size_t>(size);
-    if (size >= 0 || errno == EINTR) continue;
-    if (errno != EAGAIN) fail_for_end();
-    waiter.wait(POLLOUT);
-  }
-}
-
 Answer receive_answer(int socket, Waiter& waiter) {
   Answer answer;
-  char* const begin = static_cast<char*>(static_cast<void*>(&answer));
-  for (std::size_t size = 0; size < sizeof answer;) {
-    const ssize_t got = ::recv(socket, begin + size, sizeof answer - size, MSG_DONTWAIT);
-    if (got > 0) size += static_cast<std::size_t>(got);
-    if (got > 0 || (got < 0 && errno == EINTR)) continue;
-    if (got == 0 || errno != EAGAIN) fail_for_end();
-    waiter.wait(POLLIN);
-  }
+  std::size_t received = 0;
+  if (receive_rest(socket, answer, received, waiter) != Exchange::done) fail_for_end();
   answer.what.back() = '\0';
   return answer;
 }
@@ -209,7 +180,7 @@ void FlightKeeper::write(const Flight& flight, const std::stop_token& stop) {
 // Sends what is left of the message, and waits for the answer: what went wrong, or "". Throws NoAnswer.
 std::string FlightKeeper::exchange(const std::stop_token& stop) {
   Waiter waiter(socket_.get(), time_limit_, &stop);
-  send_rest(socket_.get(), message_, sent_, waiter);
+  if (send_rest(socket_.get(), message_, sent_, waiter) != Exchange::done) fail_for_end();
   message_ = {};
   sent_ = 0;
   const Answer answer = receive_answer(socket_.get(), waiter);

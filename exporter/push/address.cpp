@@ -108,6 +108,12 @@ const char* first_of(const PushEnvironment& environment, std::initializer_list<s
 
 }  // namespace
 
+bool is_address(const std::string& host) {
+  std::array<unsigned char, 16> address{};
+  return ::inet_pton(AF_INET, host.c_str(), address.data()) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
+}
+
 std::string PushAddress::authority() const {
   return (host.find(':') == host.npos ? host : "[" + host + "]") + ":" + std::to_string(port);
 }

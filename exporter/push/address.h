@@ -9,7 +9,9 @@
 
 namespace igpu::exporter {
 
-// The one address that the connecting process may connect to.
+bool is_address(const std::string& host);  // of IPv4 or IPv6, not a name
+
+// To which the process that talks to the receiver connects.
 struct PushEndpoint {
   std::string host;  // a name or an IP address, without []
   std::uint16_t port = 0;

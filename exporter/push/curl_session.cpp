@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "push/curl_session.h"
 
-#include <arpa/inet.h>
-#include <poll.h>
 #include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "self/build_info.h"
 #include "text/unicode.h"
@@ -17,26 +18,30 @@ namespace {
 
 constexpr std::size_t kMaxProblemBytes = 300;
 
-// Takes the socket that the other process connected. libcurl would connect to this address, which is never used.
-curl_socket_t hand_over(void* socket, curlsocktype purpose, curl_sockaddr*) {
-  if (purpose != CURLSOCKTYPE_IPCXN) return CURL_SOCKET_BAD;
-  return static_cast<UniqueFd*>(socket)->release();  // -1, CURL_SOCKET_BAD, for a second time
-}
-
-int already_connected(void*, curl_socket_t, curlsocktype) { return CURL_SOCKOPT_ALREADY_CONNECTED; }
-
-bool is_literal(const std::string& host) {
-  std::array<unsigned char, 16> address{};
-  return ::inet_pton(AF_INET, host.c_str(), address.data()) == 1 ||
-         ::inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
-}
-
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+std::string problem_of_connecting(const PushEndpoint& endpoint, long error) {
+  const std::string text = PushAddress{"", endpoint.host, "", endpoint.port, false}.authority() + ": " +
+                           (error == 0 ? "cannot connect" : std::generic_category().message(static_cast<int>(error)));
+  switch (error) {
+    case ECONNREFUSED:
+      return text + "; is the receiver running, and is this its port?";
+    case EPERM:
+    case EACCES:
+    case EAFNOSUPPORT:
+      return text + "; the unit, the container or a firewall forbids it (docs/integrations.md)";
+    case EMFILE:
+    case ENFILE:
+      return text + "; raise the limit of open files";
+    default:
+      return text + "; check the URL, the network and firewalls";
+  }
+}
 
 }  // namespace
 
-CurlSession::CurlSession(PushRoute route, std::string ca, Connector connector)
-    : curl_("--push"), route_(std::move(route)), ca_(std::move(ca)), connector_(std::move(connector)) {
+CurlSession::CurlSession(PushRoute route, std::string ca, std::optional<Resolver> resolver)
+    : curl_("--push"), route_(std::move(route)), ca_(std::move(ca)), resolver_(std::move(resolver)) {
   curl_.global_init(CURL_GLOBAL_DEFAULT);
   ::tzset();  // libcurl converts times; the first call reads the local time zone, which the sandbox does not let it
   constexpr unsigned kOldest = 0x075500;  // 7.85.0: CURLOPT_PROTOCOLS_STR
@@ -63,12 +68,23 @@ void CurlSession::Attempt::check(CURLcode code) const {
   if (code != CURLE_OK) throw std::runtime_error(std::string("libcurl: ") + session_.curl_.easy_strerror(code));
 }
 
+std::string CurlSession::addresses(const PushWait& wait, std::string& problem) {
+  Resolver::Resolved resolved = resolver_->resolve(wait);
+  std::vector<std::string>& found = resolved.addresses;
+  if (const auto at = std::find(found.begin(), found.end(), worked_); at != found.end())
+    std::rotate(found.begin(), at, at + 1);
+  // While DNS is down.
+  if (found.empty() && !resolved.problem.empty() && !worked_.empty()) return worked_;
+  problem = resolved.problem;
+  std::string list;
+  for (const std::string& address : found) list += (list.empty() ? "" : ",") + address;
+  return list;
+}
+
 std::unique_ptr<CurlSession::Attempt> CurlSession::begin(const PushWait& wait, std::string& problem) {
-  Connector::Connected connected = connector_.connect(wait);
-  problem = connected.problem;
-  if (!connected.socket) return nullptr;
+  const std::string found = resolver_ ? addresses(wait, problem) : route_.endpoint.host;
+  if (found.empty()) return nullptr;
   std::unique_ptr<Attempt> attempt(new Attempt(*this));
-  attempt->socket_ = std::move(connected.socket);
   const PushAddress& to = route_.address;
   const std::string url = (to.tls ? "https://" : "http://") + to.authority() + (to.path.empty() ? "/" : to.path);
   attempt->set(CURLOPT_URL, url.c_str());
@@ -83,11 +99,10 @@ std::unique_ptr<CurlSession::Attempt> CurlSession::begin(const PushWait& wait, s
   attempt->set(CURLOPT_NOPROXY, "");
   attempt->set(CURLOPT_SSL_VERIFYPEER, 1L);
   attempt->set(CURLOPT_SSL_VERIFYHOST, 2L);
-  attempt->set(CURLOPT_OPENSOCKETFUNCTION, &hand_over);
-  attempt->set(CURLOPT_OPENSOCKETDATA, &attempt->socket_);
-  attempt->set(CURLOPT_SOCKOPTFUNCTION, &already_connected);
-  if (!is_literal(route_.endpoint.host)) {
-    const std::string entry = route_.endpoint.host + ":" + std::to_string(route_.endpoint.port) + ":127.0.0.1";
+  // Of the time that is left, libcurl gives a half to each address but the last.
+  attempt->set(CURLOPT_CONNECTTIMEOUT_MS, std::max(1L, static_cast<long>(wait.left().count())));
+  if (resolver_) {
+    const std::string entry = route_.endpoint.host + ":" + std::to_string(route_.endpoint.port) + ":" + found;
     attempt->resolved_ = curl_.slist_append(nullptr, entry.c_str());
     attempt->set(CURLOPT_RESOLVE, attempt->resolved_);
   }
@@ -101,6 +116,12 @@ std::unique_ptr<CurlSession::Attempt> CurlSession::begin(const PushWait& wait, s
   return attempt;
 }
 
+bool CurlSession::is_connected(const Attempt& attempt) const {
+  curl_off_t time = 0;
+  curl_.easy_getinfo(attempt.easy_, CURLINFO_CONNECT_TIME_T, &time);
+  return time > 0;
+}
+
 std::optional<CURLcode> CurlSession::run(Attempt& attempt, const PushWait& wait) {
   if (curl_.multi_add_handle(multi_, attempt.easy_) != CURLM_OK) return CURLE_FAILED_INIT;
   for (;;) {
@@ -108,7 +129,13 @@ std::optional<CURLcode> CurlSession::run(Attempt& attempt, const PushWait& wait)
     curl_.multi_perform(multi_, &running);
     int left = 0;
     while (const CURLMsg* message = curl_.multi_info_read(multi_, &left))
-      if (message->msg == CURLMSG_DONE && message->easy_handle == attempt.easy_) return message->data.result;
+      if (message->msg == CURLMSG_DONE && message->easy_handle == attempt.easy_) {
+        const char* address = nullptr;
+        if (is_connected(attempt) && curl_.easy_getinfo(attempt.easy_, CURLINFO_PRIMARY_IP, &address) == CURLE_OK &&
+            address != nullptr)
+          worked_ = address;
+        return message->data.result;
+      }
     const auto rest = wait.left();
     if (rest.count() == 0) return CURLE_OPERATION_TIMEDOUT;
     curl_waitfd interrupt{wait.interrupt, CURL_WAIT_POLLIN, 0};
@@ -123,7 +150,13 @@ std::string CurlSession::problem_of(const Attempt& attempt, CURLcode code) const
   const std::string detail =
       clean_text(attempt.error_.front() != '\0' ? attempt.error_.data() : curl_.easy_strerror(code), kMaxProblemBytes);
   switch (code) {
+    case CURLE_COULDNT_CONNECT: {
+      long error = 0;
+      curl_.easy_getinfo(attempt.easy_, CURLINFO_OS_ERRNO, &error);
+      return problem_of_connecting(route_.endpoint, error);
+    }
     case CURLE_OPERATION_TIMEDOUT:
+      if (!is_connected(attempt)) return problem_of_connecting(route_.endpoint, ETIMEDOUT);
       return "no complete answer in time; check the receiver's load and what is between it and this machine";
     case CURLE_PEER_FAILED_VERIFICATION:
       if (contains(detail, "does not match") || contains(detail, "no alternative certificate subject name"))

@@ -10,18 +10,18 @@
 
 #include "client/curl_library.h"
 #include "push/address.h"
-#include "push/connector.h"
+#include "push/resolver.h"
 #include "push/wait.h"
 
 namespace igpu::exporter {
 
-// libcurl for one target: TLS, proxies and HTTP over sockets of a Connector. Construct it before the sandbox closes;
-// then one thread uses it.
+// libcurl for one target: connections, TLS, proxies and HTTP. Construct it before the sandbox closes; then one thread
+// uses it.
 class CurlSession {
  public:
   // ca: PEM, trusted instead of the system's authorities; "": the system's. Throws std::runtime_error, also if libcurl
-  // is missing.
-  CurlSession(PushRoute route, std::string ca, Connector connector);
+  // is missing. resolver: if the endpoint is a name.
+  CurlSession(PushRoute route, std::string ca, std::optional<Resolver> resolver);
   ~CurlSession();
   CurlSession(const CurlSession&) = delete;
   CurlSession& operator=(const CurlSession&) = delete;
@@ -45,17 +45,16 @@ class CurlSession {
     void check(CURLcode code) const;
 
     CurlSession& session_;
-    UniqueFd socket_;
     CURL* easy_ = nullptr;
     curl_slist* resolved_ = nullptr;
     std::array<char, CURL_ERROR_SIZE> error_{};
   };
 
-  // Connects, and prepares a handle with the address, the proxy and the verification of certificates. Null: problem
-  // says why ("" after an interruption).
+  // Resolves the name, and prepares a handle with the address, the proxy and the verification of certificates. Null:
+  // problem says why ("" after an interruption).
   std::unique_ptr<Attempt> begin(const PushWait& wait, std::string& problem);
 
-  // Performs the attempt to its end. nullopt: interrupted.
+  // Connects, and performs the attempt to its end. nullopt: interrupted.
   std::optional<CURLcode> run(Attempt& attempt, const PushWait& wait);
 
   // Describes the failure in one line, with the fix.
@@ -65,10 +64,14 @@ class CurlSession {
   const PushRoute& route() const { return route_; }
 
  private:
+  std::string addresses(const PushWait& wait, std::string& problem);  // separated by commas
+  bool is_connected(const Attempt& attempt) const;
+
   CurlLibrary curl_;
   PushRoute route_;
   std::string ca_;
-  Connector connector_;
+  std::optional<Resolver> resolver_;
+  std::string worked_;  // the address of the last connection
   CURLM* multi_ = nullptr;
 };
 

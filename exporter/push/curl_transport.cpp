@@ -53,7 +53,7 @@ class CurlTransport final : public mqtt::Transport {
 
 }  // namespace
 
-MqttTarget::Connect connect_by_curl(std::shared_ptr<CurlSession> session) {
+MqttClient::Connect connect_by_curl(std::shared_ptr<CurlSession> session) {
   return
       [session = std::move(session)](const PushWait& wait, std::string& problem) -> std::unique_ptr<mqtt::Transport> {
         std::unique_ptr<CurlSession::Attempt> attempt = session->begin(wait, problem);

@@ -2,7 +2,6 @@
 #include "push/delivery.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <exception>
 #include <memory>
@@ -26,20 +25,17 @@ std::function<double()> random_numbers() {
 
 }  // namespace
 
-PushDelivery::PushDelivery(std::unique_ptr<PushTarget> target, PushCounters& counters, Log& log,
-                           std::function<void()> confine)
-    : target_(std::move(target)),
-      counters_(counters),
-      log_(log),
-      confine_(std::move(confine)),
-      backoff_(random_numbers()),
-      thread_([this] { run(); }) {}
+PushDelivery::PushDelivery(std::unique_ptr<PushTarget> target, PushCounters& counters, Log& log)
+    : target_(std::move(target)), counters_(counters), log_(log), backoff_(random_numbers()) {}
+
+void PushDelivery::start() {
+  thread_ = std::thread([this] { run(); });
+}
 
 PushDelivery::~PushDelivery() {
   stop_.raise();
   work_.raise();
-  start();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void PushDelivery::add(const PageView& page, std::chrono::system_clock::time_point time) {
@@ -55,19 +51,6 @@ void PushDelivery::add(const PageView& page, std::chrono::system_clock::time_poi
 
 void PushDelivery::run() {
   ::pthread_setname_np(::pthread_self(), ("push-" + std::string(target_->name())).substr(0, 15).c_str());
-  sigset_t pipe;  // OpenSSL writes to connections that the receiver may have closed
-  ::sigemptyset(&pipe);
-  ::sigaddset(&pipe, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-  started_.wait(false);
-  if (stop_.raised()) return;  // the start of the program failed
-  try {
-    confine_();
-  } catch (const std::exception& error) {
-    log_.write(LogLevel::error, "nothing is pushed",
-               {{"target", target_->name()}, {"error", error.what()}, {"hint", "please report this"}});
-    return;
-  }
   deliver_until_stopped();
   try {
     target_->stop({Clock::now() + kGoodbye});

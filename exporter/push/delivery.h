@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,16 +19,12 @@ namespace igpu::exporter {
 // One target with its queue and the thread that delivers.
 class PushDelivery {
  public:
-  // Starts the thread, which waits for start(). confine: called first by the thread, after start().
-  PushDelivery(std::unique_ptr<PushTarget> target, PushCounters& counters, Log& log, std::function<void()> confine);
+  PushDelivery(std::unique_ptr<PushTarget> target, PushCounters& counters, Log& log);
   ~PushDelivery();  // abandons the current attempt
   PushDelivery(const PushDelivery&) = delete;
   PushDelivery& operator=(const PushDelivery&) = delete;
 
-  void start() {
-    started_ = true;
-    started_.notify_one();
-  }
+  void start();  // the thread that delivers
   // Queues a reading. One thread at a time; never waits for the network.
   void add(const PageView& page, std::chrono::system_clock::time_point time);
 
@@ -46,8 +40,6 @@ class PushDelivery {
   std::unique_ptr<PushTarget> target_;
   PushCounters& counters_;
   Log& log_;
-  std::function<void()> confine_;
-  std::atomic<bool> started_ = false;
   WakeUp stop_;
   WakeUp work_;  // an item was added, or stop_
   std::mutex mutex_;

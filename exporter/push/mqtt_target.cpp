@@ -21,12 +21,9 @@ constexpr seconds kReconnectAfter{10};              // likewise
 constexpr std::chrono::milliseconds kSpread{5000};  // not all clients publish at the moment when Home Assistant starts
 constexpr std::size_t kMaxBaseBytes = 256;
 
-// The states of a reading in a queue: lines, first a topic and then its payload, neither of which has line breaks.
-std::string packed(const std::vector<mqtt::Message>& messages) {
-  std::string out;
-  for (const mqtt::Message& message : messages)
-    out.append(message.topic).append("\n").append(message.payload).append("\n");
-  return out;
+// Lines, first a topic and then its payload, neither of which has line breaks.
+void pack(std::string& out, std::string_view topic, std::string_view payload) {
+  out.append(topic).append("\n").append(payload).append("\n");
 }
 
 std::vector<mqtt::Message> unpacked(std::string_view bytes) {
@@ -38,12 +35,17 @@ std::vector<mqtt::Message> unpacked(std::string_view bytes) {
   return messages;
 }
 
-mqtt::Login login_of(const MqttSettings& settings, const HomeAssistant& home_assistant) {
+HomeAssistant topics_of(const MqttSettings& settings) {
+  return HomeAssistant(settings.host, settings.topic_base, settings.interval, settings.page_url);
+}
+
+mqtt::Login login_of(const MqttSettings& settings, std::optional<mqtt::User> user) {
+  const HomeAssistant home_assistant = topics_of(settings);
   // Another client with the same name would end this one's connection.
   std::string id = std::string(kProgramName) + '-' + home_assistant.host();
   if (settings.topic_base != kProgramName) id += '-' + settings.topic_base;
   return {.client_id = std::move(id),
-          .user = settings.user,
+          .user = std::move(user),
           .keep_alive = kKeepAlive,
           .will = {home_assistant.availability_topic(), std::string(kOffline), true}};
 }
@@ -76,30 +78,47 @@ std::optional<mqtt::User> mqtt_user(const PushCredentials& credentials, const st
   return mqtt::User{credentials.user, credentials.password};
 }
 
-MqttTarget::MqttTarget(MqttSettings settings, Connect connect, mqtt::Session::Clock clock)
-    : login_(login_of(settings, HomeAssistant(settings.host, settings.topic_base, settings.interval))),
-      connect_(std::move(connect)),
-      clock_(std::move(clock)),
-      home_assistant_(settings.host, settings.topic_base, settings.interval, settings.page_url),
-      random_(std::random_device()()) {}
+MqttReadings::MqttReadings(const MqttSettings& settings) : home_assistant_(topics_of(settings)) {}
 
-PushItem MqttTarget::encode(const PageView& page, std::chrono::system_clock::time_point time) {
+PushItem MqttReadings::encode(const PageView& page, std::chrono::system_clock::time_point time) {
   const HomeAssistant::Update update = home_assistant_.update(model_of(page), time);
   {
     const std::lock_guard lock(mutex_);
     retained_ = home_assistant_.retained();
   }
-  return {packed(update.states), update.values};
+  PushItem item{"", update.values};
+  for (const mqtt::Message& message : update.states) pack(item.bytes, message.topic, message.payload);
+  return item;
 }
 
-PushOutcome MqttTarget::deliver(std::string_view bytes, const PushWait& wait) {
+std::string MqttReadings::standing() const {
+  const std::lock_guard lock(mutex_);
+  std::string out;
+  for (const auto& [topic, payload] : retained_) pack(out, topic, payload);
+  return out;
+}
+
+MqttClient::MqttClient(const MqttSettings& settings, std::optional<mqtt::User> user, Connect connect,
+                       mqtt::Session::Clock clock)
+    : login_(login_of(settings, std::move(user))),
+      connect_(std::move(connect)),
+      clock_(std::move(clock)),
+      random_(std::random_device()()) {}
+
+void MqttClient::keep(std::string_view standing) {
+  retained_.clear();
+  for (mqtt::Message& message : unpacked(standing))
+    retained_.emplace(std::move(message.topic), std::move(message.payload));
+}
+
+PushOutcome MqttClient::deliver(std::string_view bytes, const PushWait& wait) {
   const std::optional<std::string> problem = on_connection(
       [&] { return (session_ || open(wait)) && publish_retained(wait) && session_->publish(unpacked(bytes), wait); });
   if (!problem) return PushOutcome::later("");
   return problem->empty() ? PushOutcome::delivered() : PushOutcome::later(*problem);
 }
 
-void MqttTarget::idle(const PushWait& wait) {
+void MqttClient::idle(const PushWait& wait) {
   const TimePoint now = clock_();
   if (!session_ && now < reconnect_) {
     (void)PushWait{std::min(wait.until, reconnect_), wait.interrupt}.on(-1, 0);
@@ -120,7 +139,7 @@ void MqttTarget::idle(const PushWait& wait) {
   if (!session_) reconnect_ = clock_() + kReconnectAfter;
 }
 
-void MqttTarget::stop(const PushWait& wait) {
+void MqttClient::stop(const PushWait& wait) {
   if (!session_) return;
   (void)on_connection([&] {
     session_->close(availability(kOffline), wait);
@@ -130,7 +149,7 @@ void MqttTarget::stop(const PushWait& wait) {
 }
 
 template <class Work>
-std::optional<std::string> MqttTarget::on_connection(const Work& work) {
+std::optional<std::string> MqttClient::on_connection(const Work& work) {
   const bool was_open = session_.has_value();
   try {
     if (work()) return "";
@@ -146,7 +165,7 @@ std::optional<std::string> MqttTarget::on_connection(const Work& work) {
 }
 
 // False: interrupted, and there is no connection.
-bool MqttTarget::open(const PushWait& wait) {
+bool MqttClient::open(const PushWait& wait) {
   std::string problem;
   transport_ = connect_(wait, problem);
   if (!transport_) {
@@ -171,28 +190,23 @@ bool MqttTarget::open(const PushWait& wait) {
 }
 
 // Those that the broker does not have yet.
-bool MqttTarget::publish_retained(const PushWait& wait) {
-  HomeAssistant::Retained wanted;
-  {
-    const std::lock_guard lock(mutex_);
-    wanted = retained_;
-  }
+bool MqttClient::publish_retained(const PushWait& wait) {
   std::vector<mqtt::Message> messages;
-  for (const auto& [topic, payload] : wanted) {
+  for (const auto& [topic, payload] : retained_) {
     const auto known = published_.find(topic);
     if (known == published_.end() || known->second != payload) messages.push_back({topic, payload, true});
   }
   if (messages.empty()) return true;
   if (!session_->publish(messages, wait)) return false;
-  published_ = std::move(wanted);
+  published_ = retained_;
   return true;
 }
 
-mqtt::Message MqttTarget::availability(std::string_view payload) const {
+mqtt::Message MqttClient::availability(std::string_view payload) const {
   return {login_.will.topic, std::string(payload), true};
 }
 
-void MqttTarget::give_up() {
+void MqttClient::give_up() {
   session_.reset();
   transport_.reset();
 }

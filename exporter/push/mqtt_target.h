@@ -31,22 +31,36 @@ struct MqttSettings {
   std::string host;  // name of this machine
   std::string topic_base;
   std::chrono::seconds interval{15};  // between readings
-  std::optional<mqtt::User> user;
-  std::string page_url;  // of this exporter, for people; "": unknown
+  std::string page_url;               // of this exporter, for people; "": unknown
 };
 
-// Publishes readings to an MQTT broker, in the form that Home Assistant understands. The connection stays open between
-// readings. Each new connection begins with all messages that the broker must retain, because it may have forgotten
-// them.
-class MqttTarget final : public PushTarget {
+// Readings for an MQTT broker, in the form that Home Assistant understands. What is standing are the messages that the
+// broker must retain.
+class MqttReadings final : public PushReadings {
+ public:
+  explicit MqttReadings(const MqttSettings& settings);
+
+  std::string_view name() const override { return "mqtt"; }
+  PushItem encode(const PageView& page, std::chrono::system_clock::time_point time) override;
+  std::string standing() const override;
+
+ private:
+  HomeAssistant home_assistant_;  // for encode() only
+  mutable std::mutex mutex_;
+  HomeAssistant::Retained retained_;  // of the newest reading; guarded by mutex_
+};
+
+// Publishes them. The connection stays open between readings. Each new connection begins with all messages that the
+// broker must retain, because it may have forgotten them.
+class MqttClient final : public PushClient {
  public:
   // Makes a new connection. Null: `problem` has the reason ("" after an interruption).
   using Connect = std::function<std::unique_ptr<mqtt::Transport>(const PushWait& wait, std::string& problem)>;
 
-  MqttTarget(MqttSettings settings, Connect connect, mqtt::Session::Clock clock = std::chrono::steady_clock::now);
+  MqttClient(const MqttSettings& settings, std::optional<mqtt::User> user, Connect connect,
+             mqtt::Session::Clock clock = std::chrono::steady_clock::now);
 
-  std::string_view name() const override { return "mqtt"; }
-  PushItem encode(const PageView& page, std::chrono::system_clock::time_point time) override;
+  void keep(std::string_view standing) override;
   PushOutcome deliver(std::string_view bytes, const PushWait& wait) override;
   void idle(const PushWait& wait) override;
   void stop(const PushWait& wait) override;
@@ -66,12 +80,7 @@ class MqttTarget final : public PushTarget {
   const mqtt::Login login_;
   const Connect connect_;
   const mqtt::Session::Clock clock_;
-
-  HomeAssistant home_assistant_;  // for encode() only
-  std::mutex mutex_;
-  HomeAssistant::Retained retained_;  // of the newest reading; guarded by mutex_
-
-  // For the thread that delivers.
+  HomeAssistant::Retained retained_;  // of the newest reading
   std::unique_ptr<mqtt::Transport> transport_;
   std::optional<mqtt::Session> session_;
   HomeAssistant::Retained published_;       // on this connection
@@ -81,6 +90,6 @@ class MqttTarget final : public PushTarget {
 };
 
 // Connects by libcurl. Nothing else may use the session.
-MqttTarget::Connect connect_by_curl(std::shared_ptr<CurlSession> session);
+MqttClient::Connect connect_by_curl(std::shared_ptr<CurlSession> session);
 
 }  // namespace igpu::exporter

@@ -77,25 +77,22 @@ PushAddress parse_otlp_address(std::string_view url) {
   return address;
 }
 
-Otlp::Otlp(PushRoute route, PushCredentials credentials, std::string ca, Connector connector,
-           OtlpEncoder::Attributes resource)
-    : session_(std::move(route), std::move(ca), std::move(connector)),
-      credentials_(std::move(credentials)),
-      encoder_(std::move(resource), std::string(kProgramName), std::string(build_info().version)) {}
+OtlpReadings::OtlpReadings(OtlpEncoder::Attributes resource)
+    : encoder_(std::move(resource), std::string(kProgramName), std::string(build_info().version)) {}
 
-PushItem Otlp::encode(const PageView& page, std::chrono::system_clock::time_point time) {
+PushItem OtlpReadings::encode(const PageView& page, std::chrono::system_clock::time_point time) {
   PushItem item;
   item.samples = encoder_.encode(page, time, plain_);
   if (item.samples > 0) gzip_.compress(plain_, item.bytes);
   return item;
 }
 
-PushOutcome Otlp::deliver(std::string_view bytes, const PushWait& wait) {
+PushOutcome OtlpClient::deliver(std::string_view bytes, const PushWait& wait) {
   std::string problem;
-  const CurlLibrary& curl = session_.curl();
+  const CurlLibrary& curl = session_->curl();
   OtlpAnswer answer;
   HeaderList headers(curl);  // outlives the attempt
-  const std::unique_ptr<CurlSession::Attempt> attempt = session_.begin(wait, problem);
+  const std::unique_ptr<CurlSession::Attempt> attempt = session_->begin(wait, problem);
   if (!attempt) return PushOutcome::later(problem);
   for (const char* header : {"Content-Type: application/x-protobuf", "Content-Encoding: gzip", "Expect:"})
     headers.add(header);
@@ -114,11 +111,11 @@ PushOutcome Otlp::deliver(std::string_view bytes, const PushWait& wait) {
   attempt->set(CURLOPT_WRITEDATA, &answer);
   attempt->set(CURLOPT_HEADERFUNCTION, &count_header);
   attempt->set(CURLOPT_HEADERDATA, &answer);
-  const std::optional<CURLcode> code = session_.run(*attempt, wait);
+  const std::optional<CURLcode> code = session_->run(*attempt, wait);
   if (!code) return PushOutcome::later("");
   if (*code == CURLE_WRITE_ERROR)
     return PushOutcome::refused("the receiver's answer is too large; is the URL that of an OTLP receiver?");
-  if (*code != CURLE_OK) return PushOutcome::later(session_.problem_of(*attempt, *code));
+  if (*code != CURLE_OK) return PushOutcome::later(session_->problem_of(*attempt, *code));
   long status = 0;
   curl.easy_getinfo(attempt->handle(), CURLINFO_RESPONSE_CODE, &status);
   if (status >= 200 && status < 300) {
@@ -129,7 +126,7 @@ PushOutcome Otlp::deliver(std::string_view bytes, const PushWait& wait) {
     outcome.detail = response.message;
     return outcome;
   }
-  problem = problem_of_status(status, session_.route().address.authority() + session_.route().address.path);
+  problem = problem_of_status(status, session_->route().address.authority() + session_->route().address.path);
   std::string words = parse_status(answer.body).message;
   if (status != 429 && status != 502 && status != 503 && status != 504)
     return PushOutcome::refused(std::move(problem), std::move(words));

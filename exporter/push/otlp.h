@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "format/gzip.h"
 #include "push/credentials.h"
@@ -13,22 +15,29 @@
 namespace igpu::exporter {
 
 // OTLP/HTTP with protobuf (opentelemetry.io/docs/specs/otlp, version 1).
-class Otlp final : public PushTarget {
+class OtlpReadings final : public PushReadings {
  public:
-  // Throws std::runtime_error.
-  Otlp(PushRoute route, PushCredentials credentials, std::string ca, Connector connector,
-       OtlpEncoder::Attributes resource);
+  explicit OtlpReadings(OtlpEncoder::Attributes resource);
 
   std::string_view name() const override { return "otlp"; }
   PushItem encode(const PageView& page, std::chrono::system_clock::time_point time) override;
-  PushOutcome deliver(std::string_view bytes, const PushWait& wait) override;
 
  private:
-  CurlSession session_;
-  PushCredentials credentials_;
   OtlpEncoder encoder_;
   Gzip gzip_;
   std::string plain_;
+};
+
+class OtlpClient final : public PushClient {
+ public:
+  OtlpClient(std::unique_ptr<CurlSession> session, PushCredentials credentials)
+      : session_(std::move(session)), credentials_(std::move(credentials)) {}
+
+  PushOutcome deliver(std::string_view bytes, const PushWait& wait) override;
+
+ private:
+  std::unique_ptr<CurlSession> session_;
+  PushCredentials credentials_;
 };
 
 // host.name, service.name, service.version and service.instance.id of this program on this machine.

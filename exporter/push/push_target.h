@@ -42,18 +42,26 @@ struct PushOutcome {
   }
 };
 
-// A receiver of readings. Constructed before the sandbox closes: libraries are loaded and files are read then.
-//
-// encode() is called by the thread that reads, all other functions by the thread that delivers, so the two must not
-// share changing state without a lock. None of them may write files, create sockets or resolve names
-// (docs/sandbox.md); connections come from a Connector.
-class PushTarget {
+// The half of a target that makes items from readings. encode() and standing() are called by different threads.
+class PushReadings {
  public:
-  virtual ~PushTarget() = default;
+  virtual ~PushReadings() = default;
   virtual std::string_view name() const = 0;  // value of the label target: "otlp"
-
   // time: of the reading, by the clock of this machine, which may be set back. Without samples, nothing is queued.
   virtual PushItem encode(const PageView& page, std::chrono::system_clock::time_point time) = 0;
+  // What the receiver must know at this time, besides items.
+  virtual std::string standing() const { return {}; }
+};
+
+// The half that talks to the receiver. Its functions are called by one thread; for real receivers, by a process of its
+// own (helper_target.h). Constructed before that process gives up its rights: libraries are loaded and files are read
+// then.
+class PushClient {
+ public:
+  virtual ~PushClient() = default;
+
+  // Replaces what is standing. Does not wait.
+  virtual void keep(std::string_view /*standing*/) {}
 
   // One attempt to deliver the oldest item. Exceptions count as refused.
   virtual PushOutcome deliver(std::string_view bytes, const PushWait& wait) = 0;
@@ -65,5 +73,7 @@ class PushTarget {
   // The last call: disconnects from the receiver if the protocol has a message for that.
   virtual void stop(const PushWait&) {}
 };
+
+class PushTarget : public PushReadings, public PushClient {};
 
 }  // namespace igpu::exporter

@@ -13,8 +13,8 @@ Pusher::~Pusher() {
   thread_ = {};  // requests its stop, and joins it
 }
 
-void Pusher::add(std::unique_ptr<PushTarget> target, PushCounters& counters, std::function<void()> confine) {
-  deliveries_.emplace_back(std::move(target), counters, log_, std::move(confine));
+void Pusher::add(std::unique_ptr<PushTarget> target, PushCounters& counters) {
+  deliveries_.emplace_back(std::move(target), counters, log_);
 }
 
 void Pusher::start() {

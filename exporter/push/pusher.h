@@ -27,7 +27,7 @@ class Pusher {
   Pusher& operator=(const Pusher&) = delete;
 
   // Call before start().
-  void add(std::unique_ptr<PushTarget> target, PushCounters& counters, std::function<void()> confine);
+  void add(std::unique_ptr<PushTarget> target, PushCounters& counters);
   void start();
 
  private:

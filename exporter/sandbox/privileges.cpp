@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/privileges.h"
 
+#include <grp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
@@ -27,6 +29,12 @@ LayerOutcome forbid_core_dumps() {
 LayerOutcome forbid_new_privileges() {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return privileges_failed("prctl(PR_SET_NO_NEW_PRIVS)");
   return LayerOutcome::holds();
+}
+
+void become_nobody() {
+  constexpr id_t kNobody = 65534;
+  if (::geteuid() != 0 || ::setgroups(0, nullptr) != 0) return;
+  if (::setresgid(kNobody, kNobody, kNobody) == 0) (void)!::setresuid(kNobody, kNobody, kNobody);
 }
 
 }  // namespace igpu::exporter

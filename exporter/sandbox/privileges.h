@@ -13,4 +13,9 @@ LayerOutcome forbid_core_dumps();
 // no_new_privs for the calling thread and those that it starts later: running a program never adds privileges.
 LayerOutcome forbid_new_privileges();
 
+// Where the calling thread, the only one, is root: it becomes the user that owns nothing, because root without any
+// capability still owns root's files and sockets. Call before the capabilities are dropped. Not where it lacks
+// CAP_SETUID and CAP_SETGID, as in some containers.
+void become_nobody();
+
 }  // namespace igpu::exporter

@@ -62,7 +62,9 @@ struct Helper {
   CapabilitySet keep = 0;
   const FileAccess& files;
   std::function<LayerOutcome(int socket)> filter;
-  std::function<void(int socket)> prepare;
+  bool as_nobody = false;                      // where this process is root
+  std::function<void(int socket)> begin = {};  // with all privileges
+  std::function<void(int socket)> prepare = {};
   const std::function<void(int socket)>& serve;
   int socket_type = SOCK_SEQPACKET;
 };
@@ -73,14 +75,17 @@ struct Helper {
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   (void)::prctl(PR_SET_NAME, helper.name);
-  (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);  // also while it does not read its socket
   constexpr int kSocket = STDERR_FILENO + 1;
   if (::dup2(socket, kSocket) < 0) ::_exit(1);  // inherited sockets, and the other end, are not for this process
   ::closefrom(kSocket + 1);
   std::vector<UniqueFd> held;
   try {
+    if (helper.begin) helper.begin(kSocket);
+    if (helper.confined && helper.as_nobody) become_nobody();
     if (helper.confined || has_rights_of_its_file()) (void)drop_capabilities(helper.keep);
     if (helper.confined) (void)forbid_new_privileges();
+    // Also while it does not read its socket. A change of the user would clear it.
+    (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const bool confined = helper.confined && !kInstrumented;
     if (confined) (void)confine_files(helper.files, held);
     if (helper.prepare) helper.prepare(kSocket);
@@ -136,23 +141,35 @@ std::optional<int> Sandbox::start_event_opener(const std::function<void(int sock
                                      .keep = counting_,
                                      .files = plan_.event_files,
                                      .filter = &filter_calls_of_event_opener,
-                                     .prepare = {},
                                      .serve = serve}));
   return receivers_.back();
 }
 
-int Sandbox::start_push_connector(std::uint16_t port, const std::function<void()>& prepare,
-                                  const std::function<void(int socket)>& serve) {
-  FileAccess files = plan_.connector_files;
-  constexpr std::uint16_t kDns = 53;  // over TCP, for long answers
-  files.connect_ports = {port, kDns};
-  receivers_.push_back(start_helper({.name = "push-connector",
-                                     .confined = plan_.on,
-                                     .files = files,
-                                     .filter = [](int) { return filter_calls_of_connector(); },
-                                     .prepare = [&prepare](int) { prepare(); },
-                                     .serve = serve}));
-  return receivers_.back();
+UniqueFd Sandbox::start_push_client(std::uint16_t port, const std::function<void(int socket)>& begin,
+                                    const std::function<void(int socket)>& serve) const {
+  FileAccess files = plan_.push_files;
+  files.connect_ports = {port};
+  return UniqueFd(start_helper({.name = "push-client",
+                                .confined = plan_.on,
+                                .files = files,
+                                .filter = [](int) { return filter_calls_of_push_client(); },
+                                .as_nobody = true,
+                                .begin = begin,
+                                .serve = serve,
+                                .socket_type = SOCK_STREAM}));
+}
+
+UniqueFd Sandbox::start_resolver(bool asks_avahi, const std::function<void(int socket)>& prepare,
+                                 const std::function<void(int socket)>& serve) const {
+  FileAccess files = plan_.resolver_files;
+  files.connect_ports = {53};  // DNS over TCP, for long answers
+  return UniqueFd(start_helper({.name = "push-resolver",
+                                .confined = plan_.on,
+                                .files = files,
+                                .filter = [asks_avahi](int) { return filter_calls_of_resolver(asks_avahi); },
+                                .as_nobody = true,
+                                .prepare = prepare,
+                                .serve = serve}));
 }
 
 UniqueFd Sandbox::start_flight_writer(const std::string& folder, const std::function<int(int socket)>& open,
@@ -218,10 +235,6 @@ void Sandbox::filter_system_calls() {
   filtered = kInstrumented ? instrumented() : filter_calls_of_process(receivers_);
   if (filtered.on) filtered = filter_calls_of_clients(receivers_);
   if (!kInstrumented) verify();  // a sanitizer starts a thread of its own
-}
-
-bool Sandbox::filter_push_thread(int connector) const {
-  return !outcome(Layer::seccomp).on || filter_calls_of_clients(receivers_, connector).on;
 }
 
 void Sandbox::verify() {

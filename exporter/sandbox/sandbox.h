@@ -20,10 +20,11 @@ namespace igpu::exporter {
 struct SandboxPlan {
   bool on = true;  // --no-sandbox
   CapabilityUses uses;
-  FileAccess files;              // of all threads
-  FileAccess client_files;       // of threads that serve clients, a subset
-  FileAccess event_files;        // of the process that opens perf events
-  FileAccess connector_files{};  // of the processes that connect to receivers of pushes, without their ports
+  FileAccess files;             // of all threads
+  FileAccess client_files;      // of threads that serve clients, a subset
+  FileAccess event_files;       // of the process that opens perf events
+  FileAccess push_files{};      // of the processes that talk to receivers of pushes, without their ports
+  FileAccess resolver_files{};  // of those that resolve the receivers' names
   // Whether collectors inspect other processes. Landlock forbids that, so the collectors' threads, which serve no
   // clients, are then not confined by it.
   bool reads_processes = true;
@@ -49,10 +50,15 @@ class Sandbox {
   // process' end, which stays open. Nothing: there are no perf events to open, or the sandbox is off. Throws
   // std::system_error.
   std::optional<int> start_event_opener(const std::function<void(int socket)>& serve);
-  // Likewise: forks a process that connects to the receiver of a push at this port, also with the sandbox off. prepare:
-  // what it does under Landlock, with its privileges dropped, before its filter of system calls is on.
-  int start_push_connector(std::uint16_t port, const std::function<void()>& prepare,
-                           const std::function<void(int socket)>& serve);
+  // Likewise: forks a process that talks to the receiver of a push at this port, also with the sandbox off. begin: what
+  // it does with the privileges of the start, such as reading its credentials; what it throws ends the process. Returns
+  // this process' end of a stream socket.
+  UniqueFd start_push_client(std::uint16_t port, const std::function<void(int socket)>& begin,
+                             const std::function<void(int socket)>& serve) const;
+  // Called by `begin`: forks a process that resolves a name. prepare: what it does under Landlock, with its privileges
+  // dropped, before its filter of system calls is on. Returns the caller's end of a socket of packets.
+  UniqueFd start_resolver(bool asks_avahi, const std::function<void(int socket)>& prepare,
+                          const std::function<void(int socket)>& serve) const;
   // Likewise: forks a process that writes into this folder and nowhere else, also with the sandbox off. open: opens the
   // folder, under Landlock, with its privileges dropped; returns the descriptor; what it throws ends the process.
   // Returns this process' end of a stream socket, on which no descriptor can be received.
@@ -61,11 +67,6 @@ class Sandbox {
   void drop_privileges();      // sockets are bound, no other thread exists: capabilities, no_new_privs
   void confine_clients();      // collectors' threads exist, threads that serve clients do not: Landlock, capabilities
   void filter_system_calls();  // before the first request: seccomp; then verifies all layers
-  // For a thread that talks to the receiver of a push, started between the last two steps, and called by it after the
-  // last one: of the client threads, it alone receives descriptors from this connector. False: the filter is on, but
-  // not in this thread.
-  bool filter_push_thread(int connector) const;
-
   // Whether no thread can remove a file any more.
   bool keeps_files() const;
 
@@ -88,7 +89,7 @@ class Sandbox {
   CapabilitySet kept_ = 0;
   CapabilitySet clients_keep_ = 0;
   CapabilitySet counting_ = 0;  // kept by the process that opens perf events
-  std::vector<int> receivers_;  // sockets of the event opener and of connectors
+  std::vector<int> receivers_;  // the socket of the event opener
 };
 
 // The outcomes of this plan on this machine, tried in a child process. Call before any other thread exists.

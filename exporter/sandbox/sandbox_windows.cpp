@@ -127,11 +127,6 @@ std::optional<int> Sandbox::start_event_opener(const std::function<void(int sock
   return std::nullopt;  // there are no perf events
 }
 
-int Sandbox::start_push_connector(std::uint16_t /*port*/, const std::function<void()>& /*prepare*/,
-                                  const std::function<void(int socket)>& /*serve*/) {
-  throw std::runtime_error("pushing is not available on Windows");
-}
-
 UniqueFd Sandbox::start_flight_writer(const std::string& /*folder*/, const std::function<int(int socket)>& /*open*/,
                                       const std::function<void(int socket)>& /*serve*/) const {
   throw std::runtime_error("--flight.directory is not available on Windows");
@@ -148,8 +143,6 @@ void Sandbox::confine_clients() {
 void Sandbox::filter_system_calls() {
   if (plan_.on) at(Layer::mitigations) = set_mitigations();
 }
-
-bool Sandbox::filter_push_thread(int /*connector*/) const { return false; }
 
 bool Sandbox::keeps_files() const { return false; }
 

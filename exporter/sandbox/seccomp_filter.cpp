@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/bpf.h>
-#include <linux/netlink.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -157,42 +156,36 @@ constexpr int kCallsOfEventOpener[] = {
     SCMP_SYS(futex), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(getrandom), SCMP_SYS(exit_group),
 };
 
-// What getaddrinfo() and its modules use (resolver, nscd, systemd-resolved), and the exporter's own socket; more is
-// conditional. Not listen and accept.
-constexpr int kCallsOfConnector[] = {
-    SCMP_SYS(connect),       SCMP_SYS(bind),
-    SCMP_SYS(sendto),        SCMP_SYS(sendmsg),
-    SCMP_SYS(sendmmsg),      SCMP_SYS(recvfrom),
-    SCMP_SYS(recvmsg),       SCMP_SYS(getsockopt),
-    SCMP_SYS(getsockname),   SCMP_SYS(getpeername),
-    SCMP_SYS(shutdown),      SCMP_SYS(poll),
-    SCMP_SYS(ppoll),         SCMP_SYS(select),
-    SCMP_SYS(pselect6),      SCMP_SYS(epoll_create1),
-    SCMP_SYS(epoll_ctl),     SCMP_SYS(epoll_wait),
-    SCMP_SYS(epoll_pwait),   SCMP_SYS(read),
-    SCMP_SYS(readv),         SCMP_SYS(pread64),
-    SCMP_SYS(write),         SCMP_SYS(writev),
-    SCMP_SYS(close),         SCMP_SYS(lseek),
-    SCMP_SYS(_llseek),       SCMP_SYS(getdents64),
-    SCMP_SYS(stat),          SCMP_SYS(lstat),
-    SCMP_SYS(fstat),         SCMP_SYS(newfstatat),
-    SCMP_SYS(stat64),        SCMP_SYS(fstat64),
-    SCMP_SYS(fstatat64),     SCMP_SYS(statx),
-    SCMP_SYS(fstatfs),       SCMP_SYS(access),
-    SCMP_SYS(faccessat),     SCMP_SYS(faccessat2),
-    SCMP_SYS(readlink),      SCMP_SYS(readlinkat),
-    SCMP_SYS(brk),           SCMP_SYS(munmap),
-    SCMP_SYS(mremap),        SCMP_SYS(madvise),
-    SCMP_SYS(futex),         SCMP_SYS(restart_syscall),
-    SCMP_SYS(nanosleep),     SCMP_SYS(clock_nanosleep),
-    SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday),
-    SCMP_SYS(time),          SCMP_SYS(getrandom),
-    SCMP_SYS(rt_sigaction),  SCMP_SYS(rt_sigprocmask),
-    SCMP_SYS(rt_sigreturn),  SCMP_SYS(getpid),
-    SCMP_SYS(gettid),        SCMP_SYS(getuid),
-    SCMP_SYS(geteuid),       SCMP_SYS(getgid),
-    SCMP_SYS(getegid),       SCMP_SYS(uname),
-    SCMP_SYS(exit_group),
+// Of both helpers of a push; more is conditional. Nothing with which a socket listens, accepts or gets an address.
+constexpr int kCallsOfPush[] = {
+    SCMP_SYS(connect),        SCMP_SYS(recvfrom),
+    SCMP_SYS(getsockopt),     SCMP_SYS(getsockname),
+    SCMP_SYS(getpeername),    SCMP_SYS(shutdown),
+    SCMP_SYS(poll),           SCMP_SYS(ppoll),
+    SCMP_SYS(select),         SCMP_SYS(pselect6),
+    SCMP_SYS(read),           SCMP_SYS(readv),
+    SCMP_SYS(pread64),        SCMP_SYS(write),
+    SCMP_SYS(writev),         SCMP_SYS(close),
+    SCMP_SYS(lseek),          SCMP_SYS(_llseek),
+    SCMP_SYS(getdents64),     SCMP_SYS(stat),
+    SCMP_SYS(lstat),          SCMP_SYS(fstat),
+    SCMP_SYS(newfstatat),     SCMP_SYS(stat64),
+    SCMP_SYS(fstat64),        SCMP_SYS(fstatat64),
+    SCMP_SYS(statx),          SCMP_SYS(fstatfs),
+    SCMP_SYS(access),         SCMP_SYS(faccessat),
+    SCMP_SYS(faccessat2),     SCMP_SYS(readlink),
+    SCMP_SYS(readlinkat),     SCMP_SYS(brk),
+    SCMP_SYS(munmap),         SCMP_SYS(mremap),
+    SCMP_SYS(madvise),        SCMP_SYS(futex),
+    SCMP_SYS(nanosleep),      SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(clock_gettime),  SCMP_SYS(restart_syscall),
+    SCMP_SYS(gettimeofday),   SCMP_SYS(time),
+    SCMP_SYS(getrandom),      SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(getpid),         SCMP_SYS(gettid),
+    SCMP_SYS(getuid),         SCMP_SYS(geteuid),
+    SCMP_SYS(getgid),         SCMP_SYS(getegid),
+    SCMP_SYS(uname),          SCMP_SYS(exit_group),
 };
 
 // For listing a folder and writing a file; more is conditional.
@@ -259,22 +252,34 @@ void allow_commands(Rules& rules, std::initializer_list<int> commands) {
 
 void allow_waiting_or_not(Rules& rules) { rules.allow(SCMP_SYS(fcntl), {is_int(1, F_SETFL), masked(2, O_ASYNC, 0)}); }
 
-// Of glibc's and musl's resolvers (errors by ICMP, both families) and of NSS modules (buffers, time limits, netlink).
-constexpr struct {
-  int level, option;
-} kOptionsOfResolvers[] = {
-    {IPPROTO_IP, IP_RECVERR},
-    {IPPROTO_IPV6, IPV6_RECVERR},
-    {IPPROTO_IPV6, IPV6_V6ONLY},
-    {SOL_SOCKET, SO_RCVBUF},
-    {SOL_SOCKET, SO_SNDBUF},
-    {SOL_SOCKET, SO_RCVTIMEO},
-    {SOL_SOCKET, SO_SNDTIMEO},
-    {SOL_SOCKET, SO_PASSCRED},
-    {SOL_NETLINK, NETLINK_PKTINFO},
-    {SOL_NETLINK, NETLINK_EXT_ACK},
-    {SOL_NETLINK, NETLINK_GET_STRICT_CHK},
-};
+void allow_sockets(Rules& rules, std::initializer_list<int> families, int type, std::initializer_list<int> protocols) {
+  for (const int family : families) {
+    for (const int protocol : protocols) {
+      rules.allow(SCMP_SYS(socket),
+                  {is_int(0, static_cast<scmp_datum_t>(family)),
+                   masked(1, kLow32 & ~scmp_datum_t{SOCK_CLOEXEC | SOCK_NONBLOCK}, static_cast<scmp_datum_t>(type)),
+                   is_int(2, static_cast<scmp_datum_t>(protocol))});
+    }
+  }
+}
+
+// MPTCP and TCP Fast Open, which connect past Landlock's rule for TCP, are not among these: the first is a protocol of
+// its own, and the second a flag of sending or an option.
+void add_calls_of_push(Rules& rules) {
+  for (const int call : kCallsOfPush) rules.allow(call);
+  allow_sockets(rules, {AF_INET, AF_INET6}, SOCK_STREAM, {0, IPPROTO_TCP});
+  rules.allow(SCMP_SYS(sendto), {is_null(4), masked(3, kLow32 & ~kHowToSend, 0)});
+  allow_commands(rules, {F_GETFD, F_SETFD, F_GETFL, F_DUPFD, F_DUPFD_CLOEXEC});
+  allow_waiting_or_not(rules);
+  rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONREAD)});
+  rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONBIO)});
+  rules.allow(SCMP_SYS(open), {masked(1, kWriting, 0)});
+  rules.allow(SCMP_SYS(openat), {masked(2, kWriting, 0)});
+  // Libraries are loaded before this filter.
+  rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
+  rules.allow(SCMP_SYS(mmap2), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
+  rules.allow(SCMP_SYS(mprotect), {masked(2, PROT_EXEC, 0)});
+}
 
 void add_conditional_calls(Rules& rules, std::span<const int> receivers) {
   // Read-only, which is enough for DRM ioctls.
@@ -297,8 +302,7 @@ void add_conditional_calls(Rules& rules, std::span<const int> receivers) {
   rules.allow(SCMP_SYS(setsockopt), {is_int(1, SOL_SOCKET), is_int(2, SO_KEEPALIVE)});
   rules.allow(SCMP_SYS(setsockopt), {is_int(1, IPPROTO_TCP), is_int(2, TCP_NODELAY)});
 
-  // Other processes open perf events and connect sockets, because a filter cannot read an event's type or an address,
-  // which are in memory.
+  // Another process opens perf events, because a filter cannot read an event's type, which is in memory.
   for (const int receiver : receivers) {
     rules.allow(SCMP_SYS(recvmsg), {is_int(0, static_cast<scmp_datum_t>(receiver))});
   }
@@ -350,6 +354,19 @@ LayerOutcome load(scmp_filter_ctx filter) {
   return LayerOutcome::holds();
 }
 
+// add: adds what a process may do.
+template <class Add>
+LayerOutcome load_for_helper(const Add& add) {
+  const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
+  if (!filter) return filter_failed("seccomp_init", ENOMEM);
+  Rules rules(filter.get());
+  add(rules);
+  for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
+  for (const int call : kUnsupported) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
+  if (rules.error() != 0) return filter_failed("seccomp_rule_add", rules.error());
+  return load(filter.get());
+}
+
 }  // namespace
 
 LayerOutcome filter_calls_of_process(std::span<const int> receivers) {
@@ -386,31 +403,25 @@ LayerOutcome filter_calls_of_event_opener(int socket) {
   return load(filter.get());
 }
 
-LayerOutcome filter_calls_of_connector() {
-  const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
-  if (!filter) return filter_failed("seccomp_init", ENOMEM);
-  Rules rules(filter.get());
-  for (const int call : kCallsOfConnector) rules.allow(call);
-  allow_commands(rules, {F_GETFD, F_SETFD, F_GETFL, F_DUPFD, F_DUPFD_CLOEXEC});
-  allow_waiting_or_not(rules);
-  for (const auto& [level, option] : kOptionsOfResolvers) {
-    rules.allow(SCMP_SYS(setsockopt),
-                {is_int(1, static_cast<scmp_datum_t>(level)), is_int(2, static_cast<scmp_datum_t>(option))});
-  }
-  for (const int family : {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK})
-    rules.allow(SCMP_SYS(socket), {is_int(0, static_cast<scmp_datum_t>(family))});
-  rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONREAD)});
-  rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONBIO)});
-  rules.allow(SCMP_SYS(open), {masked(1, kWriting, 0)});
-  rules.allow(SCMP_SYS(openat), {masked(2, kWriting, 0)});
-  // Modules of the resolver are loaded before this filter.
-  rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0)});
-  rules.allow(SCMP_SYS(mmap2), {masked(2, PROT_EXEC, 0)});
-  rules.allow(SCMP_SYS(mprotect), {masked(2, PROT_EXEC, 0)});
-  for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
-  for (const int call : kUnsupported) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
-  if (rules.error() != 0) return filter_failed("seccomp_rule_add", rules.error());
-  return load(filter.get());
+LayerOutcome filter_calls_of_push_client() {
+  return load_for_helper([](Rules& rules) {
+    add_calls_of_push(rules);
+    for (const int option : {TCP_NODELAY, TCP_KEEPIDLE, TCP_KEEPINTVL})
+      rules.allow(SCMP_SYS(setsockopt), {is_int(1, IPPROTO_TCP), is_int(2, static_cast<scmp_datum_t>(option))});
+    rules.allow(SCMP_SYS(setsockopt), {is_int(1, SOL_SOCKET), is_int(2, SO_KEEPALIVE)});
+  });
+}
+
+LayerOutcome filter_calls_of_resolver(bool asks_avahi) {
+  return load_for_helper([asks_avahi](Rules& rules) {
+    add_calls_of_push(rules);
+    allow_sockets(rules, {AF_INET, AF_INET6}, SOCK_DGRAM, {0, IPPROTO_UDP});
+    if (asks_avahi) allow_sockets(rules, {AF_UNIX}, SOCK_STREAM, {0});
+    rules.allow(SCMP_SYS(sendmmsg), {masked(3, kLow32 & ~kHowToSend, 0)});
+    // glibc asks for errors by ICMP.
+    rules.allow(SCMP_SYS(setsockopt), {is_int(1, IPPROTO_IP), is_int(2, IP_RECVERR)});
+    rules.allow(SCMP_SYS(setsockopt), {is_int(1, IPPROTO_IPV6), is_int(2, IPV6_RECVERR)});
+  });
 }
 
 LayerOutcome filter_calls_of_flight_writer(int socket, int folder) {
@@ -438,21 +449,12 @@ LayerOutcome filter_calls_of_flight_writer(int socket, int folder) {
   return load(filter.get());
 }
 
-LayerOutcome filter_calls_of_clients(std::span<const int> receivers, std::optional<int> own_receiver) {
+LayerOutcome filter_calls_of_clients(std::span<const int> receivers) {
   const Filter filter(::seccomp_init(SCMP_ACT_ALLOW));
   if (!filter) return filter_failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
-  for (const int call : {SCMP_SYS(bpf), SCMP_SYS(seccomp)}) rules.answer(call, SCMP_ACT_ERRNO(EPERM));
-  if (own_receiver) {
-    // The filter of the process allows those of `receivers`.
-    rules.answer(SCMP_SYS(recvmsg), SCMP_ACT_ERRNO(EPERM),
-                 {{0, SCMP_CMP_NE, static_cast<scmp_datum_t>(*own_receiver), 0}});
-    // libcurl 7.88 connects sockets that are connected already. It gets this answer, the call is not made, and libcurl
-    // finds the socket connected. Of filters with the same action, the newest decides on the error.
-    rules.answer(SCMP_SYS(connect), SCMP_ACT_ERRNO(EINPROGRESS));
-  } else {
-    rules.answer(SCMP_SYS(recvmsg), SCMP_ACT_ERRNO(EPERM));
-  }
+  for (const int call : {SCMP_SYS(bpf), SCMP_SYS(seccomp), SCMP_SYS(recvmsg)})
+    rules.answer(call, SCMP_ACT_ERRNO(EPERM));
   // Otherwise another program's connection could take the number of one of them.
   for (const int receiver : receivers) {
     const auto number = static_cast<scmp_datum_t>(receiver);

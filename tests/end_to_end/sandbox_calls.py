@@ -298,7 +298,9 @@ def push(binary, work):
         server.shutdown()
         server.server_close()
         judge(traced, "push")
-        judge_helper(traced, "push-connector")
+        judge_helper(traced, "push-client")
+        if not trusted:
+            judge_helper(traced, "push-resolver")
         judge_unit(traced, pathlib.Path(sys.argv[2]))
 
 

@@ -214,7 +214,7 @@ TEST_CASE("a simulated machine needs no capability at all") {
 }
 
 // The process that opens perf events.
-pid_t event_opener_of(pid_t exporter) {
+pid_t child_of(pid_t exporter) {
   const std::string task = "/proc/" + std::to_string(exporter) + "/task/" + std::to_string(exporter);
   std::ifstream children(task + "/children");
   pid_t child = -1;
@@ -224,7 +224,7 @@ pid_t event_opener_of(pid_t exporter) {
 
 TEST_CASE("another process opens perf events, with no right but that, and ends with the exporter") {
   ExporterProcess exporter({});
-  const pid_t opener = event_opener_of(exporter.pid());
+  const pid_t opener = child_of(exporter.pid());
   REQUIRE(opener > 0);
   const std::vector<Thread> threads = threads_of(opener);
   REQUIRE(threads.size() == 1);
@@ -246,32 +246,61 @@ TEST_CASE("another process opens perf events, with no right but that, and ends w
   CHECK(::kill(opener, 0) == -1);
 }
 
-TEST_CASE("another process connects to the receiver of a push, with no right, and ends with the exporter") {
-  // Nobody listens there.
-  ExporterProcess exporter({"--simulate=asleep", "--push.otlp=http://127.0.0.1:9"});
-  const pid_t connector = event_opener_of(exporter.pid());
-  REQUIRE(connector > 0);
+// Its privileges are checked once its filter is on.
+void check_push_process(pid_t process, const std::string& name) {
+  CAPTURE(name);
+  REQUIRE(process > 0);
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   const auto confined = [&] {
-    const std::vector<Thread> threads = threads_of(connector);
-    return threads.size() == 1 && (instrumented() || threads.front().status.seccomp == 2);
+    const std::vector<Thread> threads = threads_of(process);
+    return threads.size() == 1 && threads.front().status.no_new_privs &&
+           (instrumented() || threads.front().status.seccomp == 2);
   };
   while (!confined() && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   REQUIRE(confined());
-  const Thread thread = threads_of(connector).front();
-  CHECK(thread.name == "push-connector");
+  const Thread thread = threads_of(process).front();
+  CHECK(thread.name == name);
   CHECK((thread.status.permitted | thread.status.effective | thread.status.inheritable | thread.status.ambient) == 0);
-  CHECK(thread.status.no_new_privs);
-  exporter.signal(SIGKILL);
-  while (::kill(connector, 0) == 0 && std::chrono::steady_clock::now() < until)
+  std::ifstream file("/proc/" + std::to_string(process) + "/status");
+  const std::string status(std::istreambuf_iterator<char>(file), {});
+  if (::geteuid() == 0) {
+    CHECK(status.find("Uid:\t65534\t65534\t65534\t65534\n") != status.npos);
+    CHECK(status.find("Gid:\t65534\t65534\t65534\t65534\n") != status.npos);
+    CHECK(status.find("Groups:\t \n") != status.npos);
+  }
+}
+
+void check_ends(pid_t process) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (::kill(process, 0) == 0 && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  CHECK(::kill(connector, 0) == -1);
+  CHECK(::kill(process, 0) == -1);
+}
+
+TEST_CASE(
+    "another process talks to the receiver of a push, one more resolves its name, and both end with the exporter") {
+  // Nobody listens there.
+  ExporterProcess exporter({"--simulate=asleep", "--push.otlp=http://localhost:9"});
+  const pid_t client = child_of(exporter.pid());
+  check_push_process(client, "push-client");
+  const pid_t resolver = child_of(client);
+  check_push_process(resolver, "push-resolver");
+  exporter.signal(SIGKILL);
+  check_ends(client);
+  check_ends(resolver);
+}
+
+TEST_CASE("an address needs no resolver") {
+  ExporterProcess exporter({"--simulate=asleep", "--push.otlp=http://127.0.0.1:9"});
+  const pid_t client = child_of(exporter.pid());
+  check_push_process(client, "push-client");
+  CHECK(child_of(client) == -1);
 }
 
 TEST_CASE("nothing needs that process with a simulated machine or without a sandbox") {
-  CHECK(event_opener_of(ExporterProcess({"--simulate=asleep"}).pid()) == -1);
-  CHECK(event_opener_of(ExporterProcess({"--no-sandbox"}).pid()) == -1);
+  CHECK(child_of(ExporterProcess({"--simulate=asleep"}).pid()) == -1);
+  CHECK(child_of(ExporterProcess({"--no-sandbox"}).pid()) == -1);
 }
 
 TEST_CASE("only the process that opens perf events keeps CAP_SYS_ADMIN, if they need it, and the log has a hint") {
@@ -284,7 +313,7 @@ TEST_CASE("only the process that opens perf events keeps CAP_SYS_ADMIN, if they 
   const bool needed = perf_event_paranoid() > 0;
   for (const Thread& thread : threads_of(exporter.pid()))
     CHECK((thread.status.permitted & (admin | capability::set(capability::kPerfmon))) == 0);
-  for (const Thread& thread : threads_of(event_opener_of(exporter.pid())))
+  for (const Thread& thread : threads_of(child_of(exporter.pid())))
     CHECK(thread.status.permitted == (needed ? admin : 0));
   CHECK((exporter.log().find("perf events need CAP_SYS_ADMIN here") != std::string::npos) == needed);
 }

@@ -2,8 +2,10 @@
 // sandbox_probe LAYERS ATTEMPT FOLDER
 // Puts layers of the program's own sandbox on itself, makes one of support/sandbox_attempts.h, and prints what the
 // kernel said: "done" or the name of the error. LAYERS: none, seccomp, landlock, all, flights (what the process that
-// writes flights into FOLDER has on), or the filter of another helper: opener, connector. FOLDER may be read;
-// FOLDER/file exists. Not shipped.
+// writes flights into FOLDER has on), push (what the process has on that talks to a receiver at the port that listens
+// here), or the filter of another helper: opener, resolver, resolver_of_mdns. FOLDER may be read; FOLDER/file exists.
+// Not shipped.
+#include <arpa/inet.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,12 +27,12 @@ namespace {
 using igpu::exporter::FileAccess;
 using igpu::exporter::LayerOutcome;
 
-LayerOutcome put_on(std::string_view layers, const std::string& folder, int opened) {
+LayerOutcome put_on(std::string_view layers, const std::string& folder, const igpu::test::Surroundings& surroundings) {
   const FileAccess access{{folder, "/proc"}, {}, {}};
   static std::vector<igpu::UniqueFd> held;
   if (layers == "none") return LayerOutcome::holds();
   if (layers == "all") {
-    igpu::exporter::Sandbox sandbox({true, {}, access, access, {}, {}, false});
+    igpu::exporter::Sandbox sandbox({true, {}, access, access, {}, {}, {}, false});
     sandbox.protect_memory();
     sandbox.drop_privileges();
     sandbox.confine_clients();
@@ -43,10 +45,17 @@ LayerOutcome put_on(std::string_view layers, const std::string& folder, int open
     if (const LayerOutcome outcome = igpu::exporter::confine_files(writable, held);
         !outcome.on && igpu::exporter::landlock_version() != 0)
       return outcome;
-    return igpu::exporter::filter_calls_of_flight_writer(STDERR_FILENO, opened);
+    return igpu::exporter::filter_calls_of_flight_writer(STDERR_FILENO, surroundings.opened);
   }
   if (layers == "opener") return igpu::exporter::filter_calls_of_event_opener(STDERR_FILENO);
-  if (layers == "connector") return igpu::exporter::filter_calls_of_connector();
+  if (layers == "push") {
+    const FileAccess reachable{{folder}, {}, {}, {ntohs(surroundings.address.sin_port)}};
+    if (const LayerOutcome outcome = igpu::exporter::confine_files(reachable, held);
+        !outcome.on && igpu::exporter::landlock_version() != 0)
+      return outcome;
+    return igpu::exporter::filter_calls_of_push_client();
+  }
+  if (layers.starts_with("resolver")) return igpu::exporter::filter_calls_of_resolver(layers == "resolver_of_mdns");
   return layers == "seccomp" ? igpu::exporter::filter_calls_of_process({})
                              : igpu::exporter::confine_files(access, held);
 }
@@ -85,7 +94,7 @@ int main(int argc, char** argv) {
       igpu::test::prepare_surroundings(argv[3], "/etc/hostname", maps.c_str());
   const bool can_print = std::string_view(argv[1]) != "opener";
   if (!can_print) print_for_child();
-  if (const LayerOutcome outcome = put_on(argv[1], argv[3], surroundings.opened); !outcome.on)
+  if (const LayerOutcome outcome = put_on(argv[1], argv[3], surroundings); !outcome.on)
     end("not on: " + outcome.detail, 3);
   errno = 0;
   const int error = attempt->succeeds(surroundings) ? 0 : errno;

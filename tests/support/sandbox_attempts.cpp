@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
+#include <linux/netlink.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <netinet/tcp.h>
@@ -193,8 +194,8 @@ int socket_of_event_opener() {
   return -1;
 }
 
-// Of each socket on which another process of the exporter passes descriptors: the event opener and, with --push, the
-// connector. True if one attempt succeeded; errno of the first that did not fail with EPERM.
+// Of each socket on which another process of the exporter passes descriptors: that of the event opener. True if one
+// attempt succeeded; errno of the first that did not fail with EPERM.
 template <class Try>
 bool with_receivers(const Try& attempt) {
   int error = 0;
@@ -445,11 +446,22 @@ constexpr Attempt kAttempts[] = {
     // Connections.
     {"socket", For::nobody, [](const S&) { return opens(::socket(AF_INET, SOCK_STREAM, 0)); }},
     {"socket6", For::nobody_yet, [](const S&) { return opens(::socket(AF_INET6, SOCK_DGRAM, 0)); }},
+    {"socket_of_datagrams", For::nobody, [](const S&) { return opens(::socket(AF_INET, SOCK_DGRAM, 0)); }},
+    // Their connections are none of TCP, or come about without connect().
+    {"socket_mptcp", For::nobody_yet, [](const S&) { return opens(::socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP)); }},
+    {"socket6_mptcp", For::nobody_yet, [](const S&) { return opens(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP)); }},
+    {"socket_sctp", For::nobody_yet, [](const S&) { return opens(::socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP)); }},
+    {"socket_ping", For::nobody_yet, [](const S&) { return opens(::socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP)); }},
+    {"socket_unix_of_datagrams", For::nobody, [](const S&) { return opens(::socket(AF_UNIX, SOCK_DGRAM, 0)); }},
+    {"socket_netlink_route", For::nobody, [](const S&) { return opens(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE)); }},
     {"socket_unix", For::nobody, [](const S&) { return opens(::socket(AF_UNIX, SOCK_STREAM, 0)); }},
     {"socket_netlink", For::nobody, [](const S&) { return opens(::socket(AF_NETLINK, SOCK_RAW, 0)); }},
     {"socket_vsock", For::nobody_yet, [](const S&) { return opens(::socket(AF_VSOCK, SOCK_STREAM, 0)); }},
     {"socket_raw", For::nobody_yet, [](const S&) { return opens(::socket(AF_INET, SOCK_RAW, 1)); }},
     {"connect", For::nobody, [](const S& s) { return done(::connect(s.stream, generic(s.address), sizeof s.address)); }},
+    {"connect_elsewhere", For::nobody, [](const S& s) {
+       return done(::connect(s.stream, generic(s.elsewhere), sizeof s.elsewhere));
+     }},
     {"connect_to_nobody", For::nobody, [](const S& s) {
        const sockaddr none{AF_UNSPEC, {}};
        return done(::connect(s.datagram, &none, sizeof none));
@@ -459,10 +471,21 @@ constexpr Attempt kAttempts[] = {
        any.sin_port = 0;
        return done(::bind(s.stream, generic(any), sizeof any));
      }},
+    {"bind_datagrams", For::nobody, [](const S& s) {
+       sockaddr_in any = s.address;
+       any.sin_port = 0;
+       return done(::bind(s.datagram, generic(any), sizeof any));
+     }},
+    // The pair does not listen, which is what one is answered whom the filter lets accept.
+    {"accept", For::everybody, [](const S& s) { return done(::accept4(s.pair, nullptr, nullptr, SOCK_CLOEXEC)) || errno == EINVAL || errno == EOPNOTSUPP; }},
     {"listen", For::nobody, [](const S& s) { return done(::listen(s.listening, 1)); }},
     {"sendto", For::nobody, [](const S& s) { return done(::sendto(s.datagram, "x", 1, 0, generic(s.address), sizeof s.address)); }},
     {"sendmsg", For::nobody, [](const S& s) { return sends(s.pair, nullptr, 0, MSG_NOSIGNAL); }},
     {"sendmsg_to", For::nobody, [](const S& s) { return sends(s.datagram, &s.address, sizeof s.address, 0); }},
+    {"fast_open_sendmmsg", For::nobody_yet, [](const S& s) {
+       mmsghdr messages[1]{};
+       return done(::sendmmsg(s.shut, messages, 1, MSG_FASTOPEN));
+     }},
     {"sendmmsg", For::nobody, [](const S& s) {
        mmsghdr messages[1]{};
        return done(::sendmmsg(s.pair, messages, 1, MSG_NOSIGNAL));
@@ -685,6 +708,7 @@ Surroundings prepare_surroundings(const char* folder, const char* outside, const
   s.outside = outside;
   s.maps = maps;
   s.listening = listen_on_loopback(s.address);
+  listen_on_loopback(s.elsewhere);
   sockaddr_in unused{};
   s.shut = listen_on_loopback(unused);
   ::shutdown(s.shut, SHUT_RDWR);

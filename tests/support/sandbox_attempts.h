@@ -20,6 +20,7 @@ struct Surroundings {
   const char* maps = nullptr;     // /proc/PID/maps of another process of the same user
   int listening = -1;             // 127.0.0.1
   sockaddr_in address{};          // its address
+  sockaddr_in elsewhere{};        // of another one that listens
   int shut = -1;                  // another one that listened, shut down: MSG_FASTOPEN connects it
   int stream = -1;                // not connected
   int datagram = -1;              // not connected

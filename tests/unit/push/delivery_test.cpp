@@ -26,7 +26,7 @@ struct Receiver {
   std::vector<std::string> received;
   std::vector<PushOutcome> answers;  // then: delivered
   bool hangs = false, throws = false;
-  std::atomic<int> attempts = 0, confined = 0, goodbyes = 0;
+  std::atomic<int> attempts = 0, goodbyes = 0;
 
   std::vector<std::string> all() {
     const std::lock_guard lock(mutex);
@@ -81,8 +81,8 @@ struct Delivering {
   Receiver receiver;
   PushMetrics metrics;
   PushCounters& counters = metrics.add("fake");
-  std::unique_ptr<PushDelivery> delivery = std::make_unique<PushDelivery>(
-      std::make_unique<FakeTarget>(receiver), counters, log, [this] { ++receiver.confined; });
+  std::unique_ptr<PushDelivery> delivery =
+      std::make_unique<PushDelivery>(std::make_unique<FakeTarget>(receiver), counters, log);
 
   void add(int readings) {
     for (int i = 0; i < readings; ++i) delivery->add(PageView({}), {});
@@ -93,14 +93,13 @@ struct Delivering {
 
 TEST_SUITE_BEGIN("push delivery");
 
-TEST_CASE("readings are delivered in order, after the thread was confined, and counted") {
+TEST_CASE("readings are delivered in order, and counted") {
   Delivering test;
   test.add(3);
   CHECK(test.counters.queue_length == 3);
   CHECK(test.receiver.attempts == 0);
   test.delivery->start();
   CHECK(happens([&] { return test.counters.samples == 30; }));
-  CHECK(test.receiver.confined == 1);
   CHECK(test.receiver.all() == std::vector<std::string>{"1", "2", "3"});
   test.add(1);
   CHECK(happens([&] { return test.counters.samples == 40; }));
@@ -171,7 +170,6 @@ TEST_CASE("a start that fails ends the thread before it does anything") {
   Delivering test;
   test.add(1);
   test.delivery.reset();
-  CHECK(test.receiver.confined == 0);
   CHECK(test.receiver.attempts == 0);
 }
 
@@ -191,7 +189,7 @@ TEST_CASE("every interval is one reading, whatever collectors and receivers do")
           return readings != 4;
         },
         log);
-    pusher.add(std::make_unique<FakeTarget>(receiver), counters, [] {});
+    pusher.add(std::make_unique<FakeTarget>(receiver), counters);
     pusher.start();
     CHECK(happens([&] { return readings > 80; }));
     CHECK(happens([&] { return counters.dropped > 0; }));

@@ -21,6 +21,25 @@ const std::string kAvailability = "gpus/nas/status", kStatus = "gpus/nas/0000:03
                   kState = "gpus/nas/0000:03:00.0/state",
                   kConfig = "homeassistant/device/intel_gpu_nas_0000_03_00_0/config";
 
+// Both halves, which run in two processes.
+struct Target {
+  PushItem encode(const PageView& page, std::chrono::system_clock::time_point time) {
+    return readings.encode(page, time);
+  }
+  PushOutcome deliver(std::string_view bytes, const PushWait& wait) {
+    client.keep(readings.standing());
+    return client.deliver(bytes, wait);
+  }
+  void idle(const PushWait& wait) {
+    client.keep(readings.standing());
+    client.idle(wait);
+  }
+  void stop(const PushWait& wait) { client.stop(wait); }
+
+  MqttReadings readings;
+  MqttClient client;
+};
+
 // A target with a broker that listens, until it is turned off.
 struct Pushing {
   std::unique_ptr<mqtt::Transport> connect(std::string& problem) {
@@ -56,9 +75,11 @@ struct Pushing {
   std::string refusal = "cannot connect";
   int connections = 0, readings = 0;
   std::unique_ptr<FakeBroker> broker = std::make_unique<FakeBroker>();
-  MqttTarget target{{.host = "nas", .topic_base = "gpus", .user = mqtt::User{"me", "secret"}},
-                    [this](const PushWait&, std::string& problem) { return connect(problem); },
-                    [this] { return broker->now; }};
+  MqttSettings settings{.host = "nas", .topic_base = "gpus"};
+  Target target{MqttReadings(settings), MqttClient(
+                                            settings, mqtt::User{"me", "secret"},
+                                            [this](const PushWait&, std::string& problem) { return connect(problem); },
+                                            [this] { return broker->now; })};
 };
 
 using Topics = std::vector<std::string>;

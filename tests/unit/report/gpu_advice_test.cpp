@@ -44,7 +44,7 @@ GpuModel clocked(double megahertz, double busy) {
   return gpu;
 }
 
-std::vector<Advice> advise(const GpuModel& model, const Files& files = {}) {
+std::vector<igpu::exporter::Advice> advise(const GpuModel& model, const Files& files = {}) {
   Gpu gpu = model.gpu;
   gpu.pci_path = "devices/card";
   return advice_for(std::span(&model, 1), std::span(&gpu, 1), [&](const std::string& path) {

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "igpu/unique_fd.h"
+#include "push/push_target.h"
+
+// The exporter parses nothing that a receiver sends, and holds no token: a separate process for each receiver does and
+// has nothing else. It gets items over a stream socket, and answers with outcomes (docs/sandbox.md).
+namespace igpu::exporter {
+
+// Runs in the other process: reports that it has started, then does what it is asked to, until the other end of the
+// socket is closed. A new request interrupts an earlier one.
+void serve_push(int socket, PushClient& client);
+void report_no_start(int socket, std::string_view why);  // called instead if there is no client
+
+// The exporter's end.
+class HelperTarget final : public PushTarget {
+ public:
+  // Waits for the first report. Throws std::runtime_error with the reason if the other process could not start.
+  HelperTarget(std::unique_ptr<PushReadings> readings, UniqueFd socket);
+  ~HelperTarget() override;
+  HelperTarget(const HelperTarget&) = delete;
+  HelperTarget& operator=(const HelperTarget&) = delete;
+
+  std::string_view name() const override { return readings_->name(); }
+  PushItem encode(const PageView& page, std::chrono::system_clock::time_point time) override {
+    return readings_->encode(page, time);
+  }
+  PushOutcome deliver(std::string_view bytes, const PushWait& wait) override;
+  void idle(const PushWait& wait) override;
+  void stop(const PushWait& wait) override;
+
+ private:
+  enum class Request : std::uint32_t;
+  struct Head;
+  struct Answer;
+  friend void serve_push(int socket, PushClient& client);
+  friend void report_no_start(int socket, std::string_view why);
+
+  PushOutcome ask(Request what, std::string_view bytes, const PushWait& wait);
+  PushOutcome ended();
+
+  std::unique_ptr<PushReadings> readings_;
+  UniqueFd socket_;  // empty: the other process has ended
+  std::string message_;
+  std::size_t sent_ = 0;
+  std::unique_ptr<Answer> answer_;  // as far as it came
+  std::size_t received_ = 0;
+  std::uint32_t serial_ = 0;
+};
+
+}  // namespace igpu::exporter
