@@ -6,6 +6,7 @@ Panels and variables have the form in which Grafana 11 and 12 save them; the hel
 """
 import json
 import pathlib
+import re
 import sys
 
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -419,15 +420,12 @@ def health_banner(labels=SELECT):
     asleep = f"sum(intel_gpu_runtime_suspended{{{labels}}}) > 0"
     alerts = f'count(ALERTS{{alertname=~"IntelGpu.*",alertstate="firing",{HOST}}})'
 
-    def gpus(expression):
-        """Also those that have no name, as a card in survivability mode."""
-        return f"{named(expression, labels)} or ({expression}) unless on ({GPU}) intel_gpu_info"
-
     return ("Health", [tiles("Health", "Hosts that do not answer, GPUs that are out of service, hung or throttled, channels that drop pictures, hosts that the exporter"
                              " cannot fully read. At most four of each; the tables below list all.", [
         (down, "{{instance}} does not answer"),
-        (f"2 * topk(4, {gpus(broken)})", "out of service: " + BY_GPU),
-        (f"2 * topk(4, {gpus(gone)})", "hang: " + BY_GPU),
+        # Also those that have no name, as a card in survivability mode.
+        (f"2 * topk(4, {named(broken, labels)} or {broken} unless on ({GPU}) intel_gpu_info)", "out of service: " + BY_GPU),
+        (f"2 * topk(4, {named(gone, labels)})", "hang: " + BY_GPU),
         (f"2 * topk(4, {stalled} > bool 0)", "drops pictures: " + BY_WORKLOAD),
         (f'2 * count_values("n", {alerts})', "firing alerts: {{n}}"),
         (f"topk(4, {named(slow, labels)})", "throttled: " + BY_GPU),
@@ -901,8 +899,10 @@ def health():
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
     for name, content in {"overview": overview, "processes": processes, "rack": rack, "exporter-health": health}.items():
-        # Without indentation: as a ConfigMap, a dashboard has to fit into an annotation (256 KiB).
-        (folder / f"{name}.json").write_text(json.dumps(content(), indent=0, ensure_ascii=False) + "\n")
+        # Without indentation, and small objects on a line: as a ConfigMap, a dashboard has to fit into an annotation (256 KiB).
+        text = json.dumps(content(), indent=0, separators=(",", ":"), ensure_ascii=False)
+        text = re.sub(r"([{\[])\n([^{}\[\]]*)\n([}\]])", lambda match: match[1] + match[2].replace("\n", "") + match[3], text)
+        (folder / f"{name}.json").write_text(text + "\n")
 
 
 if __name__ == "__main__":

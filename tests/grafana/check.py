@@ -317,6 +317,8 @@ def main():
     check(len(uids) == len(parsed) >= 4, "uids are not unique")
     validator = jsonschema.Draft7Validator(json.loads((root / "tests/grafana/schema/dashboard.schema.json").read_text()))
     for name, dashboard in parsed.items():
+        size = len(json.dumps(generated[name]).encode())
+        check(size < 250_000, f"{name}: too large for a ConfigMap that kubectl applies: {size}")
         check_schema(name, dashboard, validator)
         check_portal(name, dashboard)
         check_dashboard(name, dashboard, uids)
