@@ -7,10 +7,11 @@
 
 namespace igpu {
 
-void open_perf_events_for(int socket, const std::string& sysfs_root) {
-  const std::unique_ptr<Directory> sys = open_root(sysfs_root);
-  serve_perf_events(socket,
-                    [&sys](const PerfEventConfig& event) { return is_type_of_collected_pmu(*sys, event.type); });
+std::function<void(int socket)> perf_opener(const std::string& sysfs_root) {
+  return [sys = std::shared_ptr<const Directory>(open_root(sysfs_root))](int socket) {
+    serve_perf_events(socket,
+                      [&sys](const PerfEventConfig& event) { return is_type_of_collected_pmu(*sys, event.type); });
+  };
 }
 
 std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options, int perf_opener) {

@@ -6,7 +6,9 @@
 // There are no perf events, and no events of jobs.
 namespace igpu {
 
-void open_perf_events_for(int /*socket*/, const std::string& /*sysfs_root*/) {}
+std::function<void(int socket)> perf_opener(const std::string& /*sysfs_root*/) {
+  return [](int) {};
+}
 
 std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options, int /*perf_opener*/) {
   return open_early(options);

@@ -168,7 +168,7 @@ int serve(const Options& options) {
   sandbox.protect_memory();
   reap_children();  // the event opener, and what ends below PID 1 of a container
   const std::optional<int> event_opener =
-      sandbox.start_event_opener([&options](int socket) { open_perf_events_for(socket, options.monitor.sysfs_root); });
+      sandbox.start_event_opener([&options] { return perf_opener(options.monitor.sysfs_root); });
   const Environment environment = [](const char* name) -> const char* { return std::getenv(name); };
   PushSetup push(options.push, sandbox, environment);
   UniqueFd flight_writer = start_flight_writer(options, sandbox);

@@ -17,6 +17,7 @@ using CapabilitySet = std::uint64_t;  // bit N: capability number N of linux/cap
 namespace capability {
 inline constexpr int kDacReadSearch = 2;
 inline constexpr int kSetpcap = 8;
+inline constexpr int kSysChroot = 18;
 inline constexpr int kSysPtrace = 19;
 inline constexpr int kSysAdmin = 21;
 inline constexpr int kPerfmon = 38;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "sandbox/layer.h"
 
 namespace igpu::exporter {
@@ -17,5 +19,9 @@ LayerOutcome forbid_new_privileges();
 // capability still owns root's files and sockets. Call before the capabilities are dropped. Not where it lacks
 // CAP_SETUID and CAP_SETGID, as in some containers.
 void become_nobody();
+
+// Makes an empty folder of sysfs the root of the process: no path leads to a file any more. What is open stays open,
+// with what is below it. False: CAP_SYS_CHROOT is missing, or that is not sysfs.
+bool leave_files(const std::string& sysfs);
 
 }  // namespace igpu::exporter

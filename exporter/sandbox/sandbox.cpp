@@ -60,6 +60,7 @@ struct Helper {
   const char* name;
   bool confined = true;
   CapabilitySet keep = 0;
+  CapabilitySet to_prepare = 0;  // as well
   const FileAccess& files;
   std::function<LayerOutcome(int socket)> filter;
   bool as_nobody = false;                      // where this process is root
@@ -82,13 +83,14 @@ struct Helper {
   try {
     if (helper.begin) helper.begin(kSocket);
     if (helper.confined && helper.as_nobody) become_nobody();
-    if (helper.confined || has_rights_of_its_file()) (void)drop_capabilities(helper.keep);
+    if (helper.confined || has_rights_of_its_file()) (void)drop_capabilities(helper.keep | helper.to_prepare);
     if (helper.confined) (void)forbid_new_privileges();
     // Also while it does not read its socket. A change of the user would clear it.
     (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const bool confined = helper.confined && !kInstrumented;
     if (confined) (void)confine_files(helper.files, held);
     if (helper.prepare) helper.prepare(kSocket);
+    if (helper.to_prepare != 0) (void)limit_capabilities(helper.keep & own_capabilities().permitted);
     if (confined) (void)helper.filter(kSocket);
     helper.serve(kSocket);
   } catch (const std::exception&) {
@@ -134,13 +136,21 @@ void Sandbox::protect_memory() {
   at(Layer::core_dumps) = kInstrumented ? instrumented() : forbid_core_dumps();
 }
 
-std::optional<int> Sandbox::start_event_opener(const std::function<void(int socket)>& serve) {
+std::optional<int> Sandbox::start_event_opener(const OpenSysfs& open) {
   if (!plan_.on || !plan_.uses.reads_kernel) return std::nullopt;
   counting_ = capabilities_to_count();
+  std::function<void(int socket)> serve;  // in the other process
   receivers_.push_back(start_helper({.name = "event-opener",
                                      .keep = counting_,
+                                     .to_prepare = capability::set(capability::kSysChroot),
                                      .files = plan_.event_files,
                                      .filter = &filter_calls_of_event_opener,
+                                     .prepare =
+                                         [&](int) {
+                                           serve = open();
+                                           for (const std::string& sysfs : plan_.event_files.readable)
+                                             if (!kInstrumented) (void)leave_files(sysfs);
+                                         },
                                      .serve = serve}));
   return receivers_.back();
 }
@@ -291,7 +301,7 @@ bool read_back(std::string_view text, SandboxOutcomes& outcomes) {
 std::string tried(const SandboxPlan& plan) {
   Sandbox sandbox(plan);
   sandbox.protect_memory();
-  (void)sandbox.start_event_opener([](int) {});
+  (void)sandbox.start_event_opener([] { return [](int) {}; });
   while (::wait(nullptr) < 0 && errno == EINTR) {  // the opener has ended; the filter forbids this call
   }
   sandbox.drop_privileges();

@@ -45,11 +45,12 @@ class Sandbox {
   void keep_readable(const std::vector<std::string>& files);
 
   void protect_memory();  // before secrets are read: no core dumps
-  // Call before secrets are read, while no other thread exists. Forks a process that does nothing but `serve`: it opens
-  // perf events, with the only capabilities for that, until the other end of its socket is closed. Returns this
-  // process' end, which stays open. Nothing: there are no perf events to open, or the sandbox is off. Throws
-  // std::system_error.
-  std::optional<int> start_event_opener(const std::function<void(int socket)>& serve);
+  // Call before secrets are read, while no other thread exists. Forks a process that does nothing but what `open`
+  // returns, with sysfs open and no path left that leads to a file: it opens perf events, with the only capabilities
+  // for that, until the other end of its socket is closed. Returns this process' end, which stays open. Nothing: there
+  // are no perf events to open, or the sandbox is off. Throws std::system_error.
+  using OpenSysfs = std::function<std::function<void(int socket)>()>;
+  std::optional<int> start_event_opener(const OpenSysfs& open);
   // Likewise: forks a process that talks to the receiver of a push at this port, also with the sandbox off. begin: what
   // it does with the privileges of the start, such as reading its credentials; what it throws ends the process. Returns
   // this process' end of a stream socket.

@@ -123,7 +123,7 @@ void Sandbox::protect_memory() {
   if (plan_.on) at(Layer::core_dumps) = forbid_crash_reports();
 }
 
-std::optional<int> Sandbox::start_event_opener(const std::function<void(int socket)>& /*serve*/) {
+std::optional<int> Sandbox::start_event_opener(const OpenSysfs& /*open*/) {
   return std::nullopt;  // there are no perf events
 }
 

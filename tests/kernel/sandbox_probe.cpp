@@ -3,8 +3,8 @@
 // Puts layers of the program's own sandbox on itself, makes one of support/sandbox_attempts.h, and prints what the
 // kernel said: "done" or the name of the error. LAYERS: none, seccomp, landlock, all, flights (what the process that
 // writes flights into FOLDER has on), push (what the process has on that talks to a receiver at the port that listens
-// here), or the filter of another helper: opener, resolver, resolver_of_mdns. FOLDER may be read; FOLDER/file exists.
-// Not shipped.
+// here), or the filter of another helper: opener, resolver, resolver_of_mdns. opener_in_sysfs: the opener's filter in the
+// folder where it runs. FOLDER may be read; FOLDER/file exists. Not shipped.
 #include <arpa/inet.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,7 +47,8 @@ LayerOutcome put_on(std::string_view layers, const std::string& folder, const ig
       return outcome;
     return igpu::exporter::filter_calls_of_flight_writer(STDERR_FILENO, surroundings.opened);
   }
-  if (layers == "opener") return igpu::exporter::filter_calls_of_event_opener(STDERR_FILENO);
+  if (layers == "opener_in_sysfs" && !igpu::exporter::leave_files("/sys")) return LayerOutcome::missing("chroot", "");
+  if (layers.starts_with("opener")) return igpu::exporter::filter_calls_of_event_opener(STDERR_FILENO);
   if (layers == "push") {
     const FileAccess reachable{{folder}, {}, {}, {ntohs(surroundings.address.sin_port)}};
     if (const LayerOutcome outcome = igpu::exporter::confine_files(reachable, held);
@@ -92,7 +93,7 @@ int main(int argc, char** argv) {
   const std::string maps = "/proc/" + std::to_string(::getppid()) + "/maps";
   const igpu::test::Surroundings surroundings =
       igpu::test::prepare_surroundings(argv[3], "/etc/hostname", maps.c_str());
-  const bool can_print = std::string_view(argv[1]) != "opener";
+  const bool can_print = !std::string_view(argv[1]).starts_with("opener");
   if (!can_print) print_for_child();
   if (const LayerOutcome outcome = put_on(argv[1], argv[3], surroundings); !outcome.on)
     end("not on: " + outcome.detail, 3);

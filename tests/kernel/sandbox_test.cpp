@@ -214,7 +214,19 @@ TEST_CASE("the process that opens perf events opens those of whole processors, r
     MESSAGE("not checked: a sanitizer makes calls of its own, which the opener's filter denies");
     return;
   }
-  check_denied(probe, "opener", {"count_cpu", "sample_cpu", "probe_that_writes"});
+  check_denied(probe, "opener", {"count_cpu", "sample_cpu", "probe_that_writes", "probe_by_relative_path"});
+}
+
+TEST_CASE("where perf events are opened no file can be named, so no uprobe changes the memory of another process") {
+  Probe probe;
+  if (std::getenv("IGPU_INSTRUMENTED") != nullptr || ::geteuid() != 0 || probe("none", "probe_that_writes") != "done") {
+    MESSAGE("not checked: this user may not probe programs here, or a sanitizer makes calls of its own");
+    return;
+  }
+  CHECK(probe("opener", "probe_that_writes") == "done");  // a filter does not see which event it is
+  CHECK(probe("opener_in_sysfs", "probe_that_writes") == "ENOENT");
+  CHECK(probe("opener_in_sysfs", "probe_by_relative_path") == "ENOENT");
+  CHECK(probe("opener_in_sysfs", "count_cpu") == "done");
 }
 
 TEST_CASE("the process that talks to a receiver has TCP to the receiver's port, and nothing that reaches others") {

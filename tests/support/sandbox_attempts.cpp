@@ -603,6 +603,13 @@ constexpr Attempt kAttempts[] = {
     {"count_cpu", For::nobody_yet, [](const S&) { return opens(count(event_attributes(), -1, some_cpu())); }},
     {"sample_cpu", For::nobody_yet, [](const S&) { return opens(count(sampling(), -1, some_cpu())); }},
     {"probe_that_writes", For::nobody_yet, [](const S& s) { return opens(count(writing_probe(s), -1, some_cpu())); }},
+    {"probe_by_relative_path", For::nobody_yet, [](const S& s) {
+       perf_event_attr attributes = writing_probe(s);
+       char path[4096] = "../../../../../../../../../..";
+       std::strncat(path, s.file, sizeof path - std::strlen(path) - 1);
+       attributes.config1 = reinterpret_cast<std::uint64_t>(path);
+       return opens(count(attributes, -1, some_cpu()));
+     }},
     {"count_process", For::nobody_yet, [](const S&) { return opens(count(event_attributes(), 0, -1)); }},
     {"count_group", For::nobody_yet, [](const S& s) {
        return opens(count(event_attributes(), s.pair, some_cpu(), PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC));

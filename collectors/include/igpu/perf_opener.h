@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -10,9 +11,10 @@
 // privilege nor the system call. The two share a socket pair (SOCK_SEQPACKET).
 namespace igpu {
 
-// For the other process: opens perf events on request until the other end of the socket is closed, and only those of
-// PMUs that collectors read. Throws std::system_error if sysfs_root is not a directory.
-void open_perf_events_for(int socket, const std::string& sysfs_root);
+// For the other process: what opens perf events on request until the other end of the socket is closed, and only those
+// of PMUs that collectors read. sysfs_root is opened at once: the process may have another root folder afterwards.
+// Throws std::system_error if it is not a directory.
+std::function<void(int socket)> perf_opener(const std::string& sysfs_root);
 
 // As open_early(options), for a monitor that requests its perf events over this socket, which must stay open.
 std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options, int perf_opener);
