@@ -170,8 +170,8 @@ int serve(const Options& options) {
   const std::optional<int> event_opener =
       sandbox.start_event_opener([&options] { return perf_opener(options.monitor.sysfs_root); });
   const Environment environment = [](const char* name) -> const char* { return std::getenv(name); };
+  UniqueFd flight_writer = start_flight_writer(options, sandbox);  // before a proxy's password is read
   PushSetup push(options.push, sandbox, environment);
-  UniqueFd flight_writer = start_flight_writer(options, sandbox);
   limit_allocator_arenas();
   raise_open_files_limit(kOpenFiles);
   std::vector<InheritedSocket> inherited = inherited_sockets(environment);

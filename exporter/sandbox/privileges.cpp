@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
+#include <string_view>
 #include <system_error>
 
 namespace igpu::exporter {
@@ -35,6 +37,14 @@ void become_nobody() {
   constexpr id_t kNobody = 65534;
   if (::geteuid() != 0 || ::setgroups(0, nullptr) != 0) return;
   if (::setresgid(kNobody, kNobody, kNobody) == 0) (void)!::setresuid(kNobody, kNobody, kNobody);
+}
+
+void wipe_environment() {
+  for (char** variable = ::environ; *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
+    if (!text.starts_with("RES_OPTIONS=") && !text.starts_with("LOCALDOMAIN="))
+      ::explicit_bzero(*variable, text.size());
+  }
 }
 
 bool leave_files(const std::string& sysfs) {

@@ -20,6 +20,9 @@ LayerOutcome forbid_new_privileges();
 // CAP_SETUID and CAP_SETGID, as in some containers.
 void become_nobody();
 
+// Overwrites the environment of the process, which may hold passwords (http_proxy), but for settings of the resolver.
+void wipe_environment();
+
 // Makes an empty folder of sysfs the root of the process: no path leads to a file any more. What is open stays open,
 // with what is below it. False: CAP_SYS_CHROOT is missing, or that is not sysfs.
 bool leave_files(const std::string& sysfs);

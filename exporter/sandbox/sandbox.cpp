@@ -82,6 +82,7 @@ struct Helper {
   std::vector<UniqueFd> held;
   try {
     if (helper.begin) helper.begin(kSocket);
+    wipe_environment();
     if (helper.confined && helper.as_nobody) become_nobody();
     if (helper.confined || has_rights_of_its_file()) (void)drop_capabilities(helper.keep | helper.to_prepare);
     if (helper.confined) (void)forbid_new_privileges();

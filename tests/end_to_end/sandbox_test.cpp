@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -299,6 +300,49 @@ TEST_CASE("an address needs no resolver") {
   const pid_t client = child_of(exporter.pid());
   check_push_process(client, "push-client");
   CHECK(child_of(client) == -1);
+}
+
+namespace {
+
+// Whether the memory that a process may write holds this text.
+bool memory_holds(pid_t process, const std::string& text) {
+  std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
+  std::ifstream memory("/proc/" + std::to_string(process) + "/mem", std::ios::binary);
+  REQUIRE(maps);
+  REQUIRE(memory);
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0, end = 0;
+    char readable = 0, writable = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %c%c", &begin, &end, &readable, &writable) != 4 || writable != 'w') continue;
+    std::string bytes(end - begin, '\0');
+    memory.clear();
+    memory.seekg(static_cast<std::streamoff>(begin));
+    memory.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (bytes.find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("the processes beside the exporter hold no password of its environment") {
+  if (::geteuid() != 0 || instrumented()) {
+    MESSAGE("not checked: only root reads their memory, and a sanitizer's is too large");
+    return;
+  }
+  MachineTree tree;
+  const std::string secret = "a-word-for-the-proxy";
+  ExporterProcess exporter({"--sample.interval=100ms", "--flight.directory=" + tree.root().string()},
+                           {"https_proxy=http://user:" + secret + "@127.0.0.1:9", "OTHER_PASSWORD=" + secret});
+  CHECK(memory_holds(exporter.pid(), secret));  // so it would be found
+  std::ifstream children("/proc/" + std::to_string(exporter.pid()) + "/task/" + std::to_string(exporter.pid()) +
+                         "/children");
+  std::set<std::string> names;
+  for (pid_t child = 0; children >> child;) {
+    names.insert(threads_of(child).front().name);
+    CHECK_FALSE(memory_holds(child, secret));
+  }
+  CHECK(names == std::set<std::string>{"event-opener", "flight-writer"});
 }
 
 TEST_CASE("nothing needs that process with a simulated machine or without a sandbox") {
