@@ -82,7 +82,7 @@ int print_remote(const Options& options, const std::string& place) {
   const std::string flight = fetched(target, client);
   if (wanted.file.empty()) return print(flight);
   try {
-    NewFile(wanted.file, 0644).finish(flight, NewFile::Existing::stays);
+    NewFile(wanted.file, 0600).finish(flight, NewFile::Existing::stays);
   } catch (const FileError& error) {
     throw std::runtime_error(wanted.file + ": " + error.what());
   }

@@ -150,6 +150,7 @@ def check_command(binary, exporter, folder, trace):
     file = folder / "fetched.pftrace"
     done = run(binary, "flights", place, "--number", "1", "--format", "pftrace", "-o", file)
     check(done.returncode == 0 and file.read_bytes() == trace, f"a flight in a file: {done}")
+    check(file.stat().st_mode & 0o777 == 0o600, f"which only its owner reads: it names other users' processes: {file.stat().st_mode:o}")
     check(run(binary, "flights", place, "--number", "1", "-o", file).returncode == 1, "a file that exists is not replaced")
     lines = run(binary, "flights", place, "--number", "1").stdout
     check(lines.startswith(b'{"flight":{"number":1'), "a flight as lines")
