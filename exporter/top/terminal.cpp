@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "platform/callers_rights.h"
 #include "text/locale.h"
 #include "top/crash_guard.h"
 #include "top/curses_library.h"
@@ -127,6 +128,7 @@ Terminal::Terminal(const Options& options) : state_(std::make_unique<State>()) {
   state.unicode = select_character_set();
   termios before{};
   (void)::tcgetattr(STDOUT_FILENO, &before);
+  const CallersRights callers;  // TERMINFO and HOME name files
   state.screen = state.curses.new_term(nullptr, stdout, stdin);
   if (state.screen == nullptr)
     throw std::runtime_error("the terminal type \"" + std::string(term()) + "\" is not known here; TERM names it");
