@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <stdexcept>
 #include <string_view>
 
@@ -22,7 +23,34 @@ bool is_token(std::string_view name) {
   return !name.empty();
 }
 
+std::string base64(std::string_view text) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); at += 3) {
+    std::uint32_t bits = 0;
+    for (std::size_t i = at; i < at + 3; ++i)
+      bits = bits << 8U | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0U);
+    for (std::size_t i = 0; i < 4; ++i) out += at + i > text.size() ? '=' : kDigits[bits >> (18 - 6 * i) & 63U];
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string without_credentials(std::string text, const PushCredentials& credentials) {
+  std::vector<std::string> secrets{credentials.password};
+  if (!credentials.user.empty()) secrets.push_back(base64(credentials.user + ":" + credentials.password));
+  for (const std::string& header : credentials.headers) {
+    const std::string_view value = trimmed(std::string_view(header).substr(header.find(':') + 1));
+    secrets.emplace_back(value);
+    secrets.emplace_back(value.substr(value.rfind(' ') + 1));  // "Bearer TOKEN"
+  }
+  for (const std::string& secret : secrets) {
+    for (std::size_t at = 0; !secret.empty() && (at = text.find(secret, at)) != text.npos; at += 3)
+      text.replace(at, secret.size(), "***");
+  }
+  return text;
+}
 
 PushCredentials parse_credentials(std::string_view text) {
   PushCredentials credentials;

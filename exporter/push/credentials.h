@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace igpu::exporter {
@@ -15,6 +16,9 @@ struct PushCredentials {
 // The text is one line NAME:PASSWORD, or lines "Header: value" with a blank after the colon; empty lines and those that
 // begin with # are skipped. Throws std::invalid_argument; its reason does not quote the text.
 PushCredentials parse_credentials(std::string_view text);
+
+// A receiver's words, for the log: whoever gets the credentials may send them back.
+std::string without_credentials(std::string text, const PushCredentials& credentials);
 
 // Throws std::runtime_error with the path and the fix; also if every user of this machine can read the file.
 PushCredentials read_credentials(const std::string& path);

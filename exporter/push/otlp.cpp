@@ -115,11 +115,12 @@ PushOutcome OtlpClient::deliver(std::string_view bytes, const PushWait& wait) {
   if (!code) return PushOutcome::later("");
   if (*code == CURLE_WRITE_ERROR)
     return PushOutcome::refused("the receiver's answer is too large; is the URL that of an OTLP receiver?");
-  if (*code != CURLE_OK) return PushOutcome::later(session_->problem_of(*attempt, *code));
+  if (*code != CURLE_OK)
+    return PushOutcome::later(without_credentials(session_->problem_of(*attempt, *code), credentials_));
   long status = 0;
   curl.easy_getinfo(attempt->handle(), CURLINFO_RESPONSE_CODE, &status);
   if (status >= 200 && status < 300) {
-    const OtlpResponse response = parse_export_response(answer.body);
+    const OtlpResponse response = parse_export_response(answer.body, credentials_);
     PushOutcome outcome;
     outcome.rejected = response.rejected;
     if (response.rejected > 0) outcome.problem = "the receiver rejects some of the samples; its log says why";
@@ -127,7 +128,7 @@ PushOutcome OtlpClient::deliver(std::string_view bytes, const PushWait& wait) {
     return outcome;
   }
   problem = problem_of_status(status, session_->route().address.authority() + session_->route().address.path);
-  std::string words = parse_status(answer.body).message;
+  std::string words = parse_status(answer.body, credentials_).message;
   if (status != 429 && status != 502 && status != 503 && status != 504)
     return PushOutcome::refused(std::move(problem), std::move(words));
   PushOutcome outcome = PushOutcome::later(std::move(problem), std::move(words));

@@ -11,9 +11,14 @@ namespace {
 
 constexpr std::size_t kMaxMessageBytes = 200;
 
+// Before it is cut, which could leave a part of a token.
+std::string message_of(std::string_view bytes, const PushCredentials& credentials) {
+  return clean_text(without_credentials(std::string(bytes), credentials), kMaxMessageBytes);
+}
+
 }  // namespace
 
-OtlpResponse parse_export_response(std::string_view body) {
+OtlpResponse parse_export_response(std::string_view body, const PushCredentials& credentials) {
   OtlpResponse response;
   ProtoFields fields(body);
   for (ProtoField field; fields.next(field);) {
@@ -23,17 +28,17 @@ OtlpResponse parse_export_response(std::string_view body) {
       // An int64, which is not negative in a sound answer.
       if (part.number == 1 && part.value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
         response.rejected = part.value;
-      if (part.number == 2) response.message = clean_text(part.bytes, kMaxMessageBytes);
+      if (part.number == 2) response.message = message_of(part.bytes, credentials);
     }
   }
   return response;
 }
 
-OtlpResponse parse_status(std::string_view body) {
+OtlpResponse parse_status(std::string_view body, const PushCredentials& credentials) {
   OtlpResponse response;
   ProtoFields fields(body);
   for (ProtoField field; fields.next(field);)
-    if (field.number == 2) response.message = clean_text(field.bytes, kMaxMessageBytes);
+    if (field.number == 2) response.message = message_of(field.bytes, credentials);
   return response;
 }
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "push/credentials.h"
+
 namespace igpu::exporter {
 
 // The answer of an OTLP receiver. Malformed parts are ignored.
@@ -13,7 +15,8 @@ struct OtlpResponse {
   std::string message;         // one line; "" for none
 };
 
-OtlpResponse parse_export_response(std::string_view body);  // ExportMetricsServiceResponse, of status 200
-OtlpResponse parse_status(std::string_view body);           // google.rpc.Status, of other statuses
+// ExportMetricsServiceResponse, of status 200; google.rpc.Status, of other statuses. credentials: not in the message.
+OtlpResponse parse_export_response(std::string_view body, const PushCredentials& credentials = {});
+OtlpResponse parse_status(std::string_view body, const PushCredentials& credentials = {});
 
 }  // namespace igpu::exporter

@@ -304,6 +304,21 @@ def refused(binary, work):
         wait_for(lambda: "answer is too large" in exporter.log(), "an endless answer is refused")
 
 
+def echo(binary, work):
+    """A receiver that sends the credentials back in its answer does not get them into the log."""
+    secret = work / "secret"
+    for text, parts in {"Authorization: Bearer a-t0ken-of-mine\n": ["a-t0ken-of-mine"],
+                        "me:a-pass-of-mine\n": ["a-pass-of-mine", base64.b64encode(b"me:a-pass-of-mine").decode()]}.items():
+        secret.write_text(text)
+        secret.chmod(0o600)
+        words = ("you sent " + " and ".join(parts)).encode()
+        for behaviour in ((400, {}, b"\x12" + bytes([len(words)]) + words), (503, {}, b"\x12" + bytes([len(words)]) + words),
+                          (200, {}, answer_of(1, words.decode()))):
+            with Receiver(lambda n: behaviour) as receiver, Pushing(binary, work / "log", receiver.url, f"--push.otlp.credentials={secret}") as exporter:
+                wait_for(lambda: "you sent ***" in exporter.log(), f"{behaviour[0]}: the receiver's words are logged")
+                check(not any(part in exporter.log() for part in parts), f"{behaviour[0]}: without the secret: {exporter.log()}")
+
+
 def hang(binary, work):
     """A receiver that accepts and never answers: pages are served, and the exporter ends at once."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -451,7 +466,7 @@ def main():
     binary = sys.argv[1]
     only = sys.argv[3:]  # of the parts below
     with tempfile.TemporaryDirectory() as name:
-        for part in (off, refusals, values, outage, refused, hang, tls, ipv6, proxy):
+        for part in (off, refusals, values, outage, refused, echo, hang, tls, ipv6, proxy):
             if only and part.__name__ not in only:
                 continue
             folder = pathlib.Path(name) / part.__name__

@@ -163,6 +163,20 @@ TEST_CASE("answers that are none: cut off, of other types, negative, hostile") {
     CHECK(parse_status(body).message.empty());
   }
   CHECK(parse_status("\x12\x05"s + "a\nb\x1b["s).message == "a?b?[");
+  const PushCredentials token = parse_credentials("Authorization: Bearer t0ken\nX-Key: k3y\n");
+  CHECK(without_credentials("Bearer t0ken; not t0ken, k3y and k3y?", token) == "***; not ***, *** and ***?");
+  const PushCredentials user = parse_credentials("me:s:cret");
+  CHECK(without_credentials("me or s:cret or Basic bWU6czpjcmV0", user) == "me or *** or Basic ***");
+  CHECK(without_credentials("unchanged", {}) == "unchanged");
+  for (const char* const name_and_password : {"ab:c", "ab:cd", "ab:cde"}) {  // each length of the last digits
+    const std::string basic = name_and_password == "ab:c"s    ? "YWI6Yw=="
+                              : name_and_password == "ab:cd"s ? "YWI6Y2Q="
+                                                              : "YWI6Y2Rl";
+    CHECK(without_credentials("<" + basic + ">", parse_credentials(name_and_password)) == "<***>");
+  }
+  // Not even a part of it, where the message is cut.
+  const std::string long_echo = std::string(195, 'x') + "t0ken" + std::string(10, 'x');
+  CHECK(parse_status("\x12\xd2\x01"s + long_echo, token).message.find("t0k") == std::string::npos);
   CHECK(parse_status("\x12\xac\x02"s + std::string(300, 'x')).message.size() <= 200);
 }
 
