@@ -93,6 +93,8 @@ struct HttpFetcher::State {
     set(transfer, CURLOPT_PROTOCOLS_STR, "http,https");
     set(transfer, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     set(transfer, CURLOPT_HTTPGET, 1L);
+    set(transfer, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+    set(transfer, CURLOPT_PROXY_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     set(transfer, CURLOPT_FOLLOWLOCATION, 0L);
     set(transfer, CURLOPT_NOSIGNAL, 1L);
     (void)curl.easy_setopt(transfer.easy, CURLOPT_QUICK_EXIT,

@@ -97,6 +97,8 @@ std::unique_ptr<CurlSession::Attempt> CurlSession::begin(const PushWait& wait, s
   // The environment's variables were read once, at the start, when the endpoint was chosen.
   attempt->set(CURLOPT_PROXY, route_.proxy.c_str());
   attempt->set(CURLOPT_NOPROXY, "");
+  for (const CURLoption lowest : {CURLOPT_SSLVERSION, CURLOPT_PROXY_SSLVERSION})
+    attempt->set(lowest, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   attempt->set(CURLOPT_SSL_VERIFYPEER, 1L);
   attempt->set(CURLOPT_SSL_VERIFYHOST, 2L);
   // Of the time that is left, libcurl gives a half to each address but the last.

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from exporter_under_test import Exporter, check, finish, get, wait_for  # noqa: E402
@@ -367,6 +368,27 @@ def tls(binary, work):
         wait_for(lambda: "does not speak TLS" in exporter.log(), "a receiver without TLS")
 
 
+def old_tls(binary, work):
+    """TLS 1.1 and older are refused also where the settings of this machine's OpenSSL allow them."""
+    context = make_certificate(work, "old", "DNS:localhost")
+    (work / "openssl.cnf").write_text("openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\nsystem_default = lax\n"
+                                      "[lax]\nMinProtocol = TLSv1\nCipherString = ALL:@SECLEVEL=0\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    lax = {**ENVIRONMENT, "OPENSSL_CONF": str(work / "openssl.cnf")}
+    with Receiver(context=context) as receiver:
+        if subprocess.run(["curl", "-s", "--tlsv1.0", "--insecure", receiver.url], capture_output=True, env=lax, check=False).returncode != 0:
+            print("not checked: this machine's OpenSSL has no TLS 1.1")
+            return
+        with Pushing(binary, work / "log", receiver.url, f"--push.cacert={work}/old.pem", env=lax) as exporter:
+            wait_for(lambda: "TLS handshake failed" in exporter.log(), "an old version is refused")
+        check(not receiver.requests, "nothing was sent to it")
+        shown = subprocess.run([binary, "top", "--once", "--insecure", receiver.url], capture_output=True, text=True, env=lax, timeout=120, check=False)
+        check(shown.returncode == 1 and "TLS" in shown.stdout, f"top refuses it, too: {shown}")
+
+
 class Proxy(threading.Thread):
     """CONNECT and absolute URLs, to wherever it is told, but always to this port of the loopback address."""
 
@@ -466,7 +488,7 @@ def main():
     binary = sys.argv[1]
     only = sys.argv[3:]  # of the parts below
     with tempfile.TemporaryDirectory() as name:
-        for part in (off, refusals, values, outage, refused, echo, hang, tls, ipv6, proxy):
+        for part in (off, refusals, values, outage, refused, echo, hang, tls, old_tls, ipv6, proxy):
             if only and part.__name__ not in only:
                 continue
             folder = pathlib.Path(name) / part.__name__
