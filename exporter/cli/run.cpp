@@ -5,9 +5,10 @@
 #include <array>
 #include <cstdlib>
 #include <exception>
-#include <stdexcept>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cli/command_line.h"
 #include "cli/intel_gpu_top_arguments.h"
@@ -39,11 +40,11 @@ bool uses_rights_of_file(const CommandLine& line) {
 
 int dispatch(const std::vector<std::string>& arguments) {
   if (is_set_id())
-    throw std::runtime_error(
+    throw UsageError(
         "refused: with the set-user-ID or set-group-ID bit its callers could read files that are not theirs; "
         "chmod ug-s " +
         program_file() + ", and see docs/permissions.md for what to grant instead");
-  begin_with_callers_rights();
+  std::optional<CallersRights> callers(std::in_place);
   CommandLine line = parse_command_line(arguments);
   const Command& command = *line.command;
   const Command* topic = command.name != "help"  ? &command
@@ -59,8 +60,10 @@ int dispatch(const std::vector<std::string>& arguments) {
   };
   try {
     const Options options = options_from(line, [](const char* name) -> const char* { return std::getenv(name); });
-    // The file of the container image has them permitted only.
-    if (!has_rights_of_its_file() || uses_rights_of_file(line)) raise_capabilities();
+    if (!has_rights_of_its_file() || uses_rights_of_file(line)) {
+      callers.reset();
+      raise_capabilities();  // the file of the container image has them permitted only
+    }
     return command.run(options);
   } catch (const OptionError& error) {
     throw UsageError(with_origin(error), command.usage_status);

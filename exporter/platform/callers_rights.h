@@ -24,7 +24,4 @@ class CallersRights {
   std::uint64_t effective_ = 0;  // to be restored
 };
 
-// The same for all that follows, until capabilities are raised: for the start of the program.
-void begin_with_callers_rights();
-
 }  // namespace igpu::exporter

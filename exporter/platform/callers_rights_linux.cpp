@@ -7,7 +7,6 @@
 #include <array>
 #include <cerrno>
 #include <system_error>
-#include <utility>
 
 #include "platform/callers_rights.h"
 
@@ -36,22 +35,18 @@ struct OwnSets {
   }
 };
 
-// Without capabilities of its file, another user's program has those that are ambient, from a service manager.
-bool compute_rights() {
-  if (::getuid() == 0) return false;
-  const OwnSets own;
-  for (unsigned number = 0; number < 64; ++number) {
-    const bool permitted = (own.sets[number / 32].permitted >> (number % 32) & 1U) != 0;
-    if (permitted && ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, number, 0, 0) != 1)
-      return ::access(kTrustsCallers, F_OK) != 0;
-  }
-  return false;
-}
-
 }  // namespace
 
 bool has_rights_of_its_file() {
-  static const bool has = compute_rights();
+  // Without capabilities of its file, another user's program has those that are ambient, from a service manager.
+  static const bool has = [own = OwnSets()] {
+    for (unsigned number = 0; number < 64 && ::getuid() != 0; ++number) {
+      const bool permitted = (own.sets[number / 32].permitted >> (number % 32) & 1U) != 0;
+      if (permitted && ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, number, 0, 0) != 1)
+        return ::access(kTrustsCallers, F_OK) != 0;
+    }
+    return false;
+  }();
   return has;
 }
 
@@ -63,10 +58,6 @@ CallersRights::CallersRights() {
 
 CallersRights::~CallersRights() {
   if (effective_ != 0) (void)OwnSets().set_effective(effective_);
-}
-
-void begin_with_callers_rights() {
-  if (has_rights_of_its_file()) (void)OwnSets().set_effective(0);
 }
 
 }  // namespace igpu::exporter

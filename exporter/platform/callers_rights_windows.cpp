@@ -8,6 +8,5 @@ bool has_rights_of_its_file() { return false; }
 bool is_set_id() { return false; }
 CallersRights::CallersRights() = default;
 CallersRights::~CallersRights() = default;
-void begin_with_callers_rights() {}
 
 }  // namespace igpu::exporter

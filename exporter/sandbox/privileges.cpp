@@ -40,11 +40,9 @@ void become_nobody() {
 }
 
 void wipe_environment() {
-  for (char** variable = ::environ; *variable != nullptr; ++variable) {
-    const std::string_view text(*variable);
-    if (!text.starts_with("RES_OPTIONS=") && !text.starts_with("LOCALDOMAIN="))
+  for (char** variable = ::environ; *variable != nullptr; ++variable)
+    if (const std::string_view text(*variable); !text.starts_with("RES_OPTIONS=") && !text.starts_with("LOCALDOMAIN="))
       ::explicit_bzero(*variable, text.size());
-  }
 }
 
 bool leave_files(const std::string& sysfs) {
