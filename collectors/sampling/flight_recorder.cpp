@@ -49,6 +49,8 @@ void add_own_line(Flight& flight) {
   if (flight.more_faults > 0) --flight.more_faults;
 }
 
+int rank_of(FlightCause cause) { return is_fault(cause) ? 2 : cause == FlightCause::request ? 0 : 1; }
+
 void append_values(const FrameLayout& layout, const SampleFrame& frame, std::vector<float>& out) {
   out.insert(out.end(), frame.engine_busy.begin(),
              frame.engine_busy.begin() + static_cast<long>(layout.engines.size()));
@@ -153,7 +155,7 @@ void FlightRecorder::watch_gap(Hold& state, float busy, const SampleFrame& frame
 void FlightRecorder::begin(FlightEvent event, Nanoseconds now, std::uint64_t more) {
   if (pending_) {
     more += 1 + pending_->more;
-    if (!is_fault(event.cause) || is_fault(pending_->event.cause)) {
+    if (rank_of(event.cause) <= rank_of(pending_->event.cause)) {
       pending_->more = more;
       return;
     }

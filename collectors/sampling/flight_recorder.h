@@ -35,9 +35,9 @@ struct JobSums {
 };
 
 // Keeps the sampler's last frames and decides when to record them as a flight. One flight is recorded at a time. Events
-// during a recording are only counted in it, except that a fault replaces an event of another cause. Faults are
-// reported by scrapes, so they may be late: frames are kept long enough that a fault of up to kLatest ago has its full
-// FlightOptions::length before it.
+// during a recording are only counted in it, except that a fault replaces an event of another cause, and a trigger a
+// request. Faults are reported by scrapes, so they may be late: frames are kept long enough that a fault of up to
+// kLatest ago has its full FlightOptions::length before it.
 class FlightRecorder {
  public:
   static constexpr Nanoseconds kAfter = std::chrono::seconds(10);  // of the event

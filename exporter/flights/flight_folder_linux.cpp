@@ -2,6 +2,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,7 +11,9 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -29,8 +33,16 @@ constexpr mode_t kMode = 0640;
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
-// Sorted: the oldest first.
-std::vector<std::string> names_in(int folder, std::string_view prefix, std::string_view suffix) {
+// So that nobody else can have made a file of this name in a folder that others may write to.
+std::string random_digits() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) fail("getrandom");
+  return formatted("%016llx", static_cast<unsigned long long>(number));
+}
+
+// Of regular files. Sorted: the oldest first. owner: only this user's.
+std::vector<std::string> names_in(int folder, std::string_view prefix, std::string_view suffix,
+                                  std::optional<uid_t> owner = {}) {
   UniqueFd again(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));  // has a position of its own
   if (!again) fail("open");
   const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(again.get()), ::closedir);
@@ -39,7 +51,11 @@ std::vector<std::string> names_in(int folder, std::string_view prefix, std::stri
   std::vector<std::string> names;
   while (const dirent* const entry = ::readdir(list.get())) {
     const std::string_view name = entry->d_name;
-    if (name.starts_with(prefix) && name.ends_with(suffix)) names.emplace_back(name);
+    struct stat facts {};
+    if (name.starts_with(prefix) && name.ends_with(suffix) &&
+        ::fstatat(folder, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(facts.st_mode) &&
+        facts.st_uid == owner.value_or(facts.st_uid))
+      names.emplace_back(name);
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -57,25 +73,29 @@ void write_all(int file, std::string_view bytes) {
 }  // namespace
 
 FlightFolder::FlightFolder(const std::string& path)
-    : folder_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    : folder_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), owner_(::geteuid()) {
   if (!folder_) fail(path);
-  for (const std::string& name : names_in(folder_.get(), kUnfinished, {}))
+  for (const std::string& name : names_in(folder_.get(), kUnfinished, {}, owner_))
     (void)::unlinkat(folder_.get(), name.c_str(), 0);
 }
 
-void FlightFolder::keep(const std::string& name, std::string_view bytes) const {
-  const std::string unfinished = ".new-" + name;
+void FlightFolder::keep(std::string name, std::string_view bytes) const {
+  const std::string unfinished = std::string(kUnfinished) + random_digits();
   UniqueFd file(::openat(folder_.get(), unfinished.c_str(), kCreate, kMode));
   if (!file) fail("create");
   try {
     write_all(file.get(), bytes);
+    struct stat other {};
+    if (::fstatat(folder_.get(), name.c_str(), &other, AT_SYMLINK_NOFOLLOW) == 0 &&
+        (!S_ISREG(other.st_mode) || other.st_uid != owner_))
+      name.insert(name.rfind('-'), "-" + random_digits());
     if (::renameat(folder_.get(), unfinished.c_str(), folder_.get(), name.c_str()) != 0) fail("rename");
   } catch (const std::system_error&) {
     (void)::unlinkat(folder_.get(), unfinished.c_str(), 0);
     throw;
   }
   // A clock that was put back makes names of the past: the new flight is not the one that goes.
-  std::vector<std::string> names = names_in(folder_.get(), kPrefix, kSuffix);
+  std::vector<std::string> names = names_in(folder_.get(), kPrefix, kSuffix, owner_);
   std::erase(names, name);
   std::stable_partition(names.begin(), names.end(),
                         [](const std::string& one) { return one.ends_with("-request.pftrace"); });
@@ -84,7 +104,7 @@ void FlightFolder::keep(const std::string& name, std::string_view bytes) const {
 }
 
 void FlightFolder::check() const {
-  const std::string name = std::string(kUnfinished) + "test";
+  const std::string name = std::string(kUnfinished) + random_digits();
   const UniqueFd file(::openat(folder_.get(), name.c_str(), kCreate, kMode));
   if (!file) fail("create");
   if (::unlinkat(folder_.get(), name.c_str(), 0) != 0) fail("remove");

@@ -128,24 +128,27 @@ void Api::answer_flights(const HttpRequest& request, HttpResponse& response) {
     return response.fail(404, "no such flight; /api/v1/flights lists them, and NUMBER.jsonl or NUMBER.pftrace is one");
   response.content_type = lines ? "application/jsonl" : "application/octet-stream";
   const std::lock_guard lock(flight_texts_mutex_);
-  std::size_t bytes = 0;
+  // Any local user has all of 127.0.0.0/8.
+  const std::string client(request.client().substr(0, request.client().starts_with('\x7f') ? 1 : std::string::npos));
+  std::size_t bytes = 0, of_client = 0;
   for (auto known = flight_texts_.begin(); known != flight_texts_.end();) {
-    const auto text = known->second.lock();
+    const auto text = known->second.text.lock();
     if (text && known->first == std::pair(number, form)) {
       response.shared_body = text;
       return;
     }
     bytes += text ? text->size() : 0;
+    of_client += text && known->second.client == client ? text->size() : 0;
     known = text ? std::next(known) : flight_texts_.erase(known);
   }
-  if (bytes >= kMostFlightBytes) {
-    response.fail(503, "other clients are reading large flights; try again in some seconds");
+  if (bytes >= kMostFlightBytes || of_client >= kMostOfClient) {
+    response.fail(503, "this address, or many others, are reading large flights; try again in some seconds");
     response.headers.emplace_back("Retry-After", "10");
     return;
   }
   response.shared_body = std::make_shared<const std::string>(lines ? flight_json_lines(**flight)
                                                                    : flight_trace(**flight, boottime_offset()));
-  flight_texts_[{number, form}] = response.shared_body;
+  flight_texts_[{number, form}] = {response.shared_body, client};
 }
 
 void Api::begin_stream(const HttpRequest& request, HttpResponse& response) {

@@ -33,8 +33,9 @@ namespace igpu::exporter {
 class Api {
  public:
   static constexpr unsigned kStreams = 64;  // at the same time; clients share them as they share scrapes
-  static constexpr std::size_t kMostFlightBytes =
-      8U << 20;  // total size of the flights that are being sent; one more may begin below it
+  // Size of the flights that are being sent, to all addresses and to one (this host is one): another may begin below
+  // it.
+  static constexpr std::size_t kMostFlightBytes = 32U << 20, kMostOfClient = 8U << 20;
 
   // All must outlive the API.
   Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants,
@@ -54,9 +55,12 @@ class Api {
   const AllowedOrigins origins_;
   const FindGrants find_grants_;
   const std::shared_ptr<const Flights> flights_;  // null: no recorder
-  // By flight and form. Slow clients share the bytes. One flight is formatted at a time, and none while those that are
-  // being sent have kMostFlightBytes.
-  using SharedText = std::weak_ptr<const std::string>;
+  // By flight and form. Slow clients share the bytes, which count for the one that asked first. One flight is formatted
+  // at a time, and none while those that are being sent have kMostFlightBytes.
+  struct SharedText {
+    std::weak_ptr<const std::string> text;
+    std::string client;
+  };
   std::mutex flight_texts_mutex_;
   std::map<std::pair<std::uint64_t, std::string>, SharedText, std::less<>> flight_texts_;
   PacedPage pages_;

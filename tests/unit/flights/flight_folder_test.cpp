@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -138,6 +139,38 @@ TEST_CASE("a flight that does not fit leaves nothing behind, and those before it
     CHECK_THROWS_AS(folder.keep("flight-2-hang.pftrace", std::string(1000, 'x')), std::system_error);
   }
   CHECK(names(scratch) == std::set<std::string>{"flight-1-hang.pftrace"});
+}
+
+// In a folder like /tmp anybody may make files, and nobody may remove those of others.
+TEST_CASE("in a shared folder nobody can keep flights from being written") {
+  const ScratchFolder scratch;
+  scratch.write(".new-flight-test", "another's");
+  scratch.write(".new-flight-1-hang.pftrace", "another's");
+  for (const char* name : {".new-flight-2-hang.pftrace", "flight-0-hang.pftrace", "flight-3-hang.pftrace"})
+    fs::create_directory(scratch.path(name));
+  const FlightFolder folder(scratch.path(""));
+  CHECK_NOTHROW(folder.check());
+  for (int i = 1; i < 30; ++i) CHECK_NOTHROW(folder.keep("flight-" + std::to_string(i) + "-hang.pftrace", "own"));
+  std::size_t own = 0;
+  for (const std::string& name : FlightFolder::names(scratch.path(""))) own += content(scratch.path(name)) == "own";
+  CHECK(own == FlightFolder::kMost);
+  CHECK(fs::is_directory(scratch.path("flight-0-hang.pftrace")));
+  CHECK(fs::is_directory(scratch.path("flight-3-hang.pftrace")));
+}
+
+TEST_CASE("flights of another user are neither counted nor removed nor replaced") {
+  if (::geteuid() != 0) return;  // only root can give files away
+  const ScratchFolder scratch;
+  for (int i = 10; i < 30; ++i) {
+    const std::string name = "flight-" + std::to_string(i) + "-hang.pftrace";
+    scratch.write(name, "another's");
+    REQUIRE(::chown(scratch.path(name).c_str(), 65534, 65534) == 0);
+  }
+  const FlightFolder folder(scratch.path(""));
+  folder.keep("flight-20-hang.pftrace", "own");
+  const auto found = names(scratch);
+  CHECK(found.size() == 21);
+  CHECK(content(scratch.path("flight-20-hang.pftrace")) == "another's");
 }
 
 TEST_CASE("a folder that is missing, or none, is refused") {

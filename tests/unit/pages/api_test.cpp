@@ -119,6 +119,41 @@ TEST_CASE("a stream's interval is one to ten seconds") {
   }
 }
 
+TEST_CASE("slow readers of flights take no room from other addresses") {
+  OneGpu source;
+  RequestMetrics requests;
+  MetricsHandler metrics{{}, source, requests};
+  const auto flights = std::make_shared<Flights>();
+  for (std::size_t i = 0; i < Flights::kMost; ++i) {
+    Flight flight;
+    flight.faults = {{"0000:03:00.0", std::string(3U << 20, 'x'), Nanoseconds(1)}};
+    flights->add(std::move(flight));
+  }
+  Api api(metrics, source, AllowedOrigins(), {}, std::chrono::steady_clock::now, flights);
+  std::vector<std::shared_ptr<const std::string>> being_sent;
+  const auto get = [&](std::size_t number, const std::string& client) {
+    FakeRequest request;
+    request.path_text = "/api/v1/flights/" + std::to_string(number) + ".jsonl";
+    request.client_text = client;
+    HttpResponse response;
+    api.answer(request, response);
+    being_sent.push_back(response.shared_body);
+    return response.status;
+  };
+  const std::string reader = "\x0a\x01\x01\x01", other = "\x0a\x01\x01\x02";
+  for (const std::size_t number : {1U, 2U, 3U}) CHECK(get(number, reader) == 200);
+  CHECK(get(4, reader) == 503);
+  CHECK(get(3, reader) == 200);  // the same bytes
+  CHECK(get(4, other) == 200);
+  // This host has many addresses, and one budget.
+  const std::string local = "\x7f", end("\0\0", 2);
+  for (const std::size_t number : {5U, 6U, 7U}) CHECK(get(number, local + end + static_cast<char>(number)) == 200);
+  CHECK(get(8, local + end + "\x63") == 503);
+  CHECK(get(8, other) == 200);
+  being_sent.clear();
+  CHECK(get(9, reader) == 200);
+}
+
 TEST_CASE("there are 64 streams; one that ends makes place, and a refusal names the snapshot") {
   Served served;
   std::vector<HttpResponse> streams;

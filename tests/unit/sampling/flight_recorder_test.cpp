@@ -381,6 +381,15 @@ TEST_CASE("a fault takes over the flight that was asked for, and another fault d
   CHECK(machine.flights->counts()[static_cast<std::size_t>(FlightCause::request)] == 0);
 }
 
+TEST_CASE("whoever asks for flights without end keeps no trigger from recording") {
+  Recorded machine(with("engine-busy:video>90%,5s"));
+  for (int second = 0; second < 60; ++second) {
+    for (int i = 0; i < 10; ++i) machine.flights->request({.cause = FlightCause::request, .detail = "POST"});
+    machine.run(1s, second < 8 ? 0.5 : 0.99);
+  }
+  CHECK(machine.flights->counts()[static_cast<std::size_t>(FlightCause::engine_busy)] == 1);
+}
+
 TEST_CASE("flights that were only asked for go before those of faults") {
   Flights flights;
   const auto causes = [&flights] {
