@@ -290,6 +290,15 @@ Advice no_gpu_advice(const Machine& machine, const std::string& sysfs_root) {
           "driver: `modprobe i915` or `modprobe xe`; in a container: mount /sys of the host"};
 }
 
+std::optional<Absent> absence_while_asleep(const FeatureDescriptor& feature, const Gpu& gpu) {
+  if (gpu.driver == Driver::wddm) return Absent{Reason::suspended};
+  if (feature.need == Need::windows_rights) return std::nullopt;
+  if (feature.need == Need::imc_pmu && gpu.kind == GpuKind::discrete) return Absent{Reason::hardware};
+  const KernelAbsence* const row = absence_of(feature, {Reason::kernel}, &gpu);
+  const bool is_never = row != nullptr && row->driver == gpu.driver && row->hint.empty();
+  return Absent{is_never ? Reason::kernel : Reason::suspended};
+}
+
 Advice advise_for_windows(const FeatureDescriptor& feature, const Absent& absent, const Gpu* gpu) {
   switch (absent.reason) {
     case Reason::permission:

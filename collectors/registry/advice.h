@@ -29,6 +29,9 @@ Advice no_gpu_advice(const Machine& machine, const std::string& sysfs_root);
 // feature; null: the machine does.
 Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts,
               const Gpu* gpu = nullptr);
+// Of a GPU that sleeps, what is known without waking it: whether the feature is of another system (nullopt), and
+// whether no GPU of its kind has it, or no version of its driver.
+std::optional<Absent> absence_while_asleep(const FeatureDescriptor& feature, const Gpu& gpu);
 // The advice for Windows, where other hints apply.
 Advice advise_for_windows(const FeatureDescriptor& feature, const Absent& absent, const Gpu* gpu = nullptr);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "igpu/missing.h"
+#include "registry/advice.h"
 #include "registry/registry_metrics.h"
 
 namespace igpu {
@@ -200,7 +201,8 @@ void PageMaker::note_features(const Step& step) {
   };
   if (step.outcome == Outcome::suspended) {
     for (const FeatureDescriptor* feature : step.slot->info->features)
-      if (!feature->machine_wide) note(*feature, step.device(), false, {Reason::suspended});
+      if (const auto absent = absence_while_asleep(*feature, step.unit->gpu); absent && !feature->machine_wide)
+        note(*feature, step.device(), false, *absent);
     return;
   }
   for (const auto& state : step.sink->features()) {

@@ -260,6 +260,23 @@ TEST_CASE("a sleeping GPU is not reported as missing") {
   CHECK(outcome.status == 0);
 }
 
+TEST_CASE("a sleeping GPU is not said to have what no GPU of its kind or driver has") {
+  const ProgramOutcome outcome = run({"list", "--simulate=asleep", "--json"});
+  for (const Json& gpu : Json::parse(outcome.output).at("gpus")) {
+    std::map<std::string, std::string> reasons;
+    for (const Json& feature : gpu.at("features"))
+      if (!feature.at("available")) reasons[feature.at("feature")] = feature.at("reason");
+    CAPTURE(gpu.at("driver"));
+    CHECK(reasons.at("frequency") == "suspended");
+    CHECK(reasons.at("memory_bandwidth") == "hardware");  // of the processor's memory
+    CHECK_FALSE(reasons.contains("power_share"));         // of Windows
+    const bool is_xe = gpu.at("driver") == "xe";
+    for (const char* of_i915 : {"engine_wait_sema", "interrupts", "frequency_average", "awake_time"})
+      CHECK(reasons.at(of_i915) == (is_xe ? "kernel" : "suspended"));
+    CHECK(reasons.at("temperature_limits") == (is_xe ? "suspended" : "kernel"));
+  }
+}
+
 TEST_CASE("a feature that a flag turned off is not reported as missing") {
   const ProgramOutcome outcome = run({"doctor", "--simulate=tgl-broadcast", "--no-collector.rc6"});
   CHECK(outcome.status == 0);
