@@ -143,7 +143,8 @@ struct MachineContext {
   // keep_alive owns.
   Nanoseconds collector_timeout = std::chrono::seconds(5);
   std::shared_ptr<void> keep_alive{};
-  std::shared_ptr<Flights> flights{};  // null: no flight recorder
+  std::shared_ptr<Flights> flights{};     // null: no flight recorder
+  std::span<const std::string> chosen{};  // the names of --gpu; none: all GPUs
 };
 
 // Samples that differ from client to client, because they cover the time since the client's own previous scrape. Any

@@ -32,10 +32,12 @@ std::string_view address_of_card(std::string_view path) {
 }  // namespace
 
 std::unique_ptr<MachineCollector> HealthCollector::create(const MachineContext& context) {
-  return std::make_unique<HealthCollector>(context.machine, context.flights);
+  return std::make_unique<HealthCollector>(context.machine, context.flights, SlowReads::kLongestWait, context.chosen,
+                                           &context.log);
 }
 
-HealthCollector::HealthCollector(Machine& machine, std::shared_ptr<Flights> flights, Nanoseconds longest_wait)
+HealthCollector::HealthCollector(Machine& machine, std::shared_ptr<Flights> flights, Nanoseconds longest_wait,
+                                 std::span<const std::string> chosen, Log* log)
     : machine_(machine),
       flights_(std::move(flights)),
       longest_wait_(longest_wait),
@@ -43,10 +45,12 @@ HealthCollector::HealthCollector(Machine& machine, std::shared_ptr<Flights> flig
       queue_faults_(machine.why_no_queue_faults),
       dumps_(machine.sys),
       began_(machine.clock.now()),
-      last_read_(began_) {
+      last_read_(began_),
+      unbound_(machine, chosen, log) {
   parts_.push_back(std::make_unique<HealthFiles>(machine));
   keep_old_dumps();
   keep_old_log();
+  unbound_.search();
 }
 
 HealthCollector::~HealthCollector() = default;
@@ -69,6 +73,7 @@ void HealthCollector::collect(MachinePass& pass, SampleSink& out) {
   begin_reading_dumps(scrape, out);
   ask_drivers(scrape, out);
   for (const auto& part : parts_) part->collect(scrape, out);
+  unbound_.collect(scrape, out);
   name_processes_of_dumps(scrape, pass, out);
   for (const Gpu& gpu : scrape.gpus) write(gpu, devices_.at(gpu.address), out);
   others_.has_events = channels_[kUevents].messages != nullptr;
@@ -137,6 +142,7 @@ void HealthCollector::read_uevents(HealthScrape& scrape, SampleSink& out) {
       // What was lost may have been about any GPU.
       dumps_are_due_ = true;
       for (const Gpu& gpu : scrape.gpus) scrape.faulted.insert(gpu.address);
+      unbound_.bus_changed();
     } else if (const auto event = parse_uevent(message.text)) {
       take(*event, scrape);
     }
@@ -146,6 +152,7 @@ void HealthCollector::read_uevents(HealthScrape& scrape, SampleSink& out) {
 void HealthCollector::take(const Uevent& event, HealthScrape& scrape) {
   const auto subsystem = event.value("SUBSYSTEM");
   if (subsystem == "devcoredump" && event.action == "add") dumps_are_due_ = true;
+  if (subsystem == "pci" && event.action != "change") unbound_.bus_changed();
   // drivers/accel/ivpu/ivpu_pm.c: of the PCI device, after the reset.
   if (subsystem == "pci" && event.action == "change" && event.value("IVPU_PM_EVENT") == "IVPU_RECOVER")
     others_.recovered.emplace_back(last_part(event.path));
@@ -184,6 +191,7 @@ void HealthCollector::keep_old_log() {
     }
     if (message->state == KernelMessage::State::lost) continue;
     const auto record = parse_kernel_log_record(message->text);
+    if (record) unbound_.take(*record);
     if (!record || !parse_fault_line(*record)) continue;
     if (old_log_.size() == kMostOldLines) old_log_.pop_front();
     old_log_.emplace_back(message->text);
@@ -229,6 +237,7 @@ void HealthCollector::read_log(HealthScrape& scrape, SampleSink& out) {
 
 void HealthCollector::take_record(std::string_view text, HealthScrape& scrape) {
   const auto record = parse_kernel_log_record(text);
+  if (record) unbound_.take(*record);
   const auto line = record ? parse_fault_line(*record) : std::nullopt;
   if (line) take(*line, *record, scrape);
 }

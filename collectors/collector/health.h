@@ -7,12 +7,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "collector/collector.h"
 #include "collector/health_part.h"
+#include "collector/health_unbound.h"
 #include "igpu/flight.h"
 #include "machine/kernel_messages.h"
 #include "machine/queue_faults.h"
@@ -42,8 +44,10 @@ class HealthCollector final : public MachineCollector {
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
   // flights: faults are reported to it; may be null. longest_wait: how long a scrape waits for the start of a core
   // dump.
+  // chosen: the names of --gpu. log: for GPUs without a driver; may be null.
   explicit HealthCollector(Machine& machine, std::shared_ptr<Flights> flights = nullptr,
-                           Nanoseconds longest_wait = SlowReads::kLongestWait);
+                           Nanoseconds longest_wait = SlowReads::kLongestWait, std::span<const std::string> chosen = {},
+                           Log* log = nullptr);
   ~HealthCollector() override;
 
   void collect(MachinePass& pass, SampleSink& out) override;
@@ -121,6 +125,7 @@ class HealthCollector final : public MachineCollector {
   Nanoseconds last_read_{};
   std::optional<Reading<double>> unix_now_;  // of this scrape
   Reading<Unit> has_times_ = Unit{};         // whether the last fault has a time
+  HealthUnbound unbound_;
   std::vector<std::unique_ptr<HealthPart>> parts_;
 };
 

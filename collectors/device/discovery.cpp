@@ -60,6 +60,21 @@ bool is_virtual_function_of_another_machine(const Directory& sys, const Gpu& gpu
   return !exists(pmu);
 }
 
+std::string name_of_id(const Machine& machine, std::uint16_t id) {
+  const std::string name = machine.names.pci_device(0x8086, id);
+  return name.empty() ? std::string(intel_gpu_name(id)) : name;
+}
+
+// Whether a driver for guests has a device: vfio-pci and its variants, Xen's. nullopt: another driver has it, or it is
+// not known now.
+std::optional<bool> is_unbound(const Directory& sys, const std::string& address) {
+  const auto link = sys.read_link("bus/pci/devices/" + address + "/driver");
+  if (!link) return link.is_absent() ? std::optional(false) : std::nullopt;
+  const std::string_view driver = last_part(*link);
+  const bool guests = driver.find("vfio") != std::string_view::npos || driver == "pciback" || driver == "pci-stub";
+  return guests ? std::optional(true) : std::nullopt;
+}
+
 }  // namespace
 
 GpuKind gpu_kind(std::string_view pci_path, std::uint16_t device_id) {
@@ -122,8 +137,7 @@ bool Discovery::describe(Gpu& gpu) const {
   gpu.virtual_function =
       static_cast<bool>(sys.read_link(base + "physfn")) || is_virtual_function_of_another_machine(sys, gpu);
   gpu.kind = gpu_kind(gpu.pci_path, gpu.device_id);
-  gpu.name = machine_.names.pci_device(0x8086, gpu.device_id);
-  if (gpu.name.empty()) gpu.name = intel_gpu_name(gpu.device_id);
+  gpu.name = name_of_id(machine_, gpu.device_id);
   return true;
 }
 
@@ -192,6 +206,38 @@ const std::vector<Gpu>& Discovery::discover() {
   std::sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) { return a.address < b.address; });
   gpus_ = std::move(gpus);
   return gpus_;
+}
+
+Reading<std::vector<UnboundGpu>> find_unbound_gpus(const Machine& machine) {
+  const Directory& sys = machine.sys;
+  std::vector<UnboundGpu> gpus;
+  const auto listed = sys.for_each("bus/pci/devices", [&](std::string_view name) {
+    if (is_pci_address(name) && name.ends_with(".0")) gpus.push_back({.address = std::string(name)});
+    return true;
+  });
+  if (listed.is_failure()) return listed.failure();
+  std::erase_if(gpus, [&](UnboundGpu& gpu) {
+    const std::string path = "bus/pci/devices/" + gpu.address;
+    std::array<char, 32> buffer;
+    const auto number = [&](const char* file) {
+      const auto text = read_text(sys, path + file, buffer);
+      return text ? scan_hex(*text).value_or(0) : 0;
+    };
+    constexpr std::uint64_t kDisplay = 0x03;  // include/linux/pci_ids.h
+    if (number("/class") >> 16 != kDisplay || number("/vendor") != 0x8086) return true;
+    const auto guests = is_unbound(sys, gpu.address);
+    if (!guests || sys.read_link(path + "/physfn")) return true;
+    gpu.is_guests = *guests;
+    gpu.name = name_of_id(machine, static_cast<std::uint16_t>(number("/device")));
+    gpu.device_id = read_text(sys, path + "/device", buffer).value_or("");
+    return false;
+  });
+  std::ranges::sort(gpus, {}, &UnboundGpu::address);
+  return gpus;
+}
+
+bool is_still_unbound(const Directory& sys, const UnboundGpu& gpu) {
+  return sys.stat("bus/pci/devices/" + gpu.address) && is_unbound(sys, gpu.address) == gpu.is_guests;
 }
 
 }  // namespace igpu

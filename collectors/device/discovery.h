@@ -46,4 +46,15 @@ class Discovery {
 // anywhere) its device id exists only on cards.
 GpuKind gpu_kind(std::string_view pci_path, std::uint16_t device_id);
 
+// An Intel GPU on the PCI bus that neither i915 nor xe drives.
+struct UnboundGpu {
+  std::string address, device_id, name;  // "0000:03:00.0", "0xe20b", "Battlemage G21 [Arc B580]" or ""
+  bool is_guests = false;                // a driver holds it that gives devices to virtual machines; otherwise none
+  bool operator==(const UnboundGpu&) const = default;
+};
+// Reads a file or two of every PCI device: not for every scrape. Sorted. Without virtual functions, which their physical
+// function reports, and functions other than 0, which i915 never binds (on old chips a placeholder).
+Reading<std::vector<UnboundGpu>> find_unbound_gpus(const Machine& machine);
+bool is_still_unbound(const Directory& sys, const UnboundGpu& gpu);  // as it was found: one readlink
+
 }  // namespace igpu

@@ -20,9 +20,9 @@ inline bool is_drm_node_name(std::string_view name, std::string_view prefix) {
 }
 
 // "../../devices/pci0000:00/0000:00:02.0/drm/card1" -> "devices/pci0000:00/0000:00:02.0"
-inline std::string pci_path_of_link(std::string_view link) {
+inline std::string pci_path_of_link(std::string_view link, std::string_view drm_or_accel = "/drm/") {
   const std::size_t devices = link.find("devices/");
-  const std::size_t drm = link.rfind("/drm/");
+  const std::size_t drm = link.rfind(drm_or_accel);
   if (devices == std::string_view::npos || drm == std::string_view::npos || drm < devices) return {};
   return std::string(link.substr(devices, drm - devices));
 }

@@ -29,14 +29,6 @@ std::string_view known_name(std::uint16_t id) {
   return {};
 }
 
-// "../../devices/pci0000:00/0000:00:0b.0/accel/accel0" -> "devices/pci0000:00/0000:00:0b.0"
-std::string pci_path_of(std::string_view link) {
-  const std::size_t devices = link.find("devices/");
-  const std::size_t accel = link.rfind("/accel/");
-  if (devices == std::string_view::npos || accel == std::string_view::npos || accel < devices) return {};
-  return std::string(link.substr(devices, accel - devices));
-}
-
 // nullopt: another driver's.
 std::optional<Npu> describe(const Machine& machine, Npu npu) {
   const auto driver = machine.sys.read_link(npu.pci_path + "/driver");
@@ -65,7 +57,7 @@ Reading<std::vector<Npu>> find_npus(const Machine& machine, const std::vector<Np
     if (!link) continue;  // it was removed meanwhile
     Npu npu;
     npu.accel = name;
-    npu.pci_path = pci_path_of(*link);
+    npu.pci_path = pci_path_of_link(*link, "/accel/");
     npu.address = last_part(npu.pci_path);
     if (!is_pci_address(npu.address)) continue;
     const auto folder = machine.sys.stat(npu.pci_path + "/accel/" + name);  // made when the driver binds

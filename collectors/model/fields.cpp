@@ -248,22 +248,11 @@ void put_throttled(const Target& to, const Labels& l, double value) {
   if (value != 0) row->reasons.emplace_back(l[1]);
 }
 
-void put_process_names(const Target& to, const Labels& l, double) {
-  Process* const row = row_of<Process>(to, l);
-  if (row == nullptr) return;
-  row->user = l[2];
-  row->cgroup = l[3];
-  row->container_id = l[4];
-  row->pod_uid = l[5];
-  row->systemd_unit = l[6];
-}
-
-void put_function(const Target& to, const Labels& l, double) {
-  VirtualFunction* const row = row_of<VirtualFunction>(to, l);
-  if (row == nullptr) return;
-  row->address = l[1];
-  row->driver = l[2];
-  row->workload = l[3];
+// The labels from this one on, each as the text of a member.
+template <std::size_t First, class Row, std::string Row::*... Members>
+void put_texts(const Target& to, const Labels& l, double) {
+  std::size_t label = First;
+  if (Row* const row = row_of<Row>(to, l)) ((row->*Members = l[label++]), ...);
 }
 
 void put_function_busy(const Target& to, const Labels& l, double value) {  // a series for each engine
@@ -283,20 +272,8 @@ consteval Field function_busy(std::string_view path, std::string_view metric) {
   return made;
 }
 
-void put_npu(const Target& to, const Labels& l, double) {
-  Npu* const row = row_of<Npu>(to, l);
-  if (row == nullptr) return;
-  row->accel = l[1];
-  row->device_id = l[2];
-  row->name = l[3];
-}
-
 void put_npu_suspended(const Target& to, const Labels& l, double value) {
   if (Npu* row = row_of<Npu>(to, l)) row->suspended = value != 0;
-}
-
-void put_workload_kind(const Target& to, const Labels& l, double) {
-  if (Workload* row = row_of<Workload>(to, l)) row->kind = l[1];
 }
 
 void put_workload_cpu(const Target& to, const Labels& l, double value) {  // a series for each mode
@@ -399,7 +376,9 @@ constexpr Field kFields[] = {
     field_by_class<&Process::busy_time>("process.busy_time", "intel_gpu_process_engine_busy_seconds_total"),
     memory<Process>("process.memory", "intel_gpu_process_memory_bytes"),
     text("process", "intel_gpu_process_info",
-         {"pid", "comm", "user", "cgroup", "container_id", "pod_uid", "systemd_unit"}, put_process_names),
+         {"pid", "comm", "user", "cgroup", "container_id", "pod_uid", "systemd_unit"},
+         put_texts<2, Process, &Process::user, &Process::cgroup, &Process::container_id, &Process::pod_uid,
+                   &Process::systemd_unit>),
     field<&Process::cpu_time>("process.cpu_time", "intel_gpu_process_cpu_seconds_total", kProcesses),
     field<&Process::resident_memory>("process.resident_memory", "intel_gpu_process_resident_memory_bytes", kProcesses),
     field<&Process::virtual_memory>("process.virtual_memory", "intel_gpu_process_virtual_memory_bytes", kProcesses),
@@ -410,16 +389,20 @@ constexpr Field kFields[] = {
     field<&Workload::processes>("workload.processes", "intel_gpu_workload_processes"),
     field<&Workload::resident_memory>("workload.resident_memory", "intel_gpu_workload_resident_memory_bytes"),
     text("workload.cpu_time", "intel_gpu_workload_cpu_seconds_total", {"workload"}, put_workload_cpu, Scope::host),
-    text("workload", "intel_gpu_workload_info", {"workload", "kind"}, put_workload_kind, Scope::host),
+    text("workload", "intel_gpu_workload_info", {"workload", "kind"}, put_texts<1, Workload, &Workload::kind>,
+         Scope::host),
 
     of_gpu<&GpuModel::functions_enabled>("gpu.functions_enabled", "intel_gpu_vfs", {"state", "enabled"}, kFunctions),
     of_gpu<&GpuModel::functions_total>("gpu.functions_total", "intel_gpu_vfs", {"state", "total"}, kFunctions),
-    text("function", "intel_gpu_vf_info", {"vf", "vf_address", "driver", "workload"}, put_function),
+    text(
+        "function", "intel_gpu_vf_info", {"vf", "vf_address", "driver", "workload"},
+        put_texts<1, VirtualFunction, &VirtualFunction::address, &VirtualFunction::driver, &VirtualFunction::workload>),
     function_busy("function.busy", "intel_gpu_vf_engine_busy_ratio"),
     field<&VirtualFunction::exec_quantum>("function.exec_quantum", "intel_gpu_vf_exec_quantum_seconds", kShares),
     field<&VirtualFunction::vram_quota>("function.vram_quota", "intel_gpu_vf_vram_quota_bytes", kShares),
 
-    text("npu", "intel_npu_info", {"device", "accel", "device_id", "name"}, put_npu, Scope::host),
+    text("npu", "intel_npu_info", {"device", "accel", "device_id", "name"},
+         put_texts<1, Npu, &Npu::accel, &Npu::device_id, &Npu::name>, Scope::host),
     text("npu.suspended", "intel_npu_runtime_suspended", {"device"}, put_npu_suspended, Scope::host),
     field<&Npu::busy>("npu.busy", "intel_npu_busy_ratio", kNpuBusy),
     field<&Npu::busy_time>("npu.busy_time", "intel_npu_busy_seconds_total", kNpuBusy),
@@ -429,6 +412,11 @@ constexpr Field kFields[] = {
     field<&Npu::power>("npu.power", "intel_npu_power_watts", kNpuTelemetry),
     field<&Npu::temperature>("npu.temperature", "intel_npu_temperature_celsius", kNpuTelemetry),
     field<&Npu::recoveries>("npu.recoveries", "intel_npu_recoveries_total", {"npu_recoveries", "npu"}),
+
+    text("unbound", "intel_gpu_unbound", {"device", "device_id", "name", "reason"},
+         put_texts<1, Unbound, &Unbound::device_id, &Unbound::name, &Unbound::reason>, Scope::host),
+    text("unbound.probe", "intel_gpu_probe_failure_info", {"device", "driver", "error", "firmware"},
+         put_texts<1, Unbound, &Unbound::driver, &Unbound::error, &Unbound::firmware>, Scope::host),
 
     text("feature", "intel_gpu_exporter_feature_available", {"feature", "reason"}, put_feature, Scope::either),
     text("feature.missing", "intel_gpu_exporter_feature_missing", {"feature"}, put_missing, Scope::either),

@@ -110,6 +110,8 @@ HostModel ModelReader::Fill::finish() {
             [](const Workload& a, const Workload& b) { return a.name < b.name; });
   host.npus = std::move(host_.npus.rows);
   std::sort(host.npus.begin(), host.npus.end(), [](const Npu& a, const Npu& b) { return a.address < b.address; });
+  host.unbound = std::move(host_.unbound.rows);
+  std::ranges::sort(host.unbound, {}, &snapshot::Unbound::address);
   std::vector<CollectorFailure> failures;
   for (const std::string& name : host.failed_collectors)
     failures.push_back({name, "", {std::make_error_code(std::errc::io_error), "collector " + name}});

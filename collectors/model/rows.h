@@ -178,6 +178,7 @@ struct GpuRows {
 struct HostRows {
   RowList<Workload> workloads;
   RowList<Npu> npus;
+  RowList<snapshot::Unbound> unbound;
   std::size_t processes = 0, workload_uses = 0;  // of all GPUs
   HostModel model;                               // values that are not rows
 };
@@ -241,9 +242,14 @@ inline constexpr auto kTopic<Workload> = topic(&HostRows::workloads, &HostModel:
 template <>
 inline constexpr auto kTopic<Npu> = topic(&HostRows::npus, &HostModel::npus, "", {"device"}, &Npu::address);
 
+template <>
+inline constexpr auto kTopic<snapshot::Unbound> = topic(&HostRows::unbound, &HostModel::unbound, "", {"device"},
+                                                        &snapshot::Unbound::address);
+
 // True for types whose rows belong to the machine; all other rows belong to a GPU.
 template <class Row>
-inline constexpr bool kIsOfHost = std::is_same_v<Row, Workload> || std::is_same_v<Row, Npu>;
+inline constexpr bool kIsOfHost =
+    std::is_same_v<Row, Workload> || std::is_same_v<Row, Npu> || std::is_same_v<Row, snapshot::Unbound>;
 
 template <class Row>
 RowList<Row>& list_of(const Target& to) {

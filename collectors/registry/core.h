@@ -104,7 +104,7 @@ struct RegistryCore {
   std::unique_ptr<MachineCollector> make_machine_collector(const Slot& slot) {
     return slot.configured->entry.create_for_machine({machine, slot.configured->options, options.min_window,
                                                       options.workload_rules, log, options.collector_timeout,
-                                                      keep_alive, options.flights});
+                                                      keep_alive, options.flights, options.gpus});
   }
 };
 

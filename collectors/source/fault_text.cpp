@@ -338,4 +338,27 @@ std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record) {
   return is_fault ? std::optional(std::move(line)) : std::nullopt;
 }
 
+// "xe 0000:03:00.0: probe with driver xe failed with error -2", before Linux 6.9 "xe: probe of 0000:03:00.0 failed
+// ...";
+// "... GuC firmware xe/bmg_guc_70.bin: fetch failed -ENOENT", "... Direct firmware load for xe/bmg_guc_70.bin failed
+// ...", but a GPU runs without that of its display (DMC); "[drm] Initialized xe 1.1.0 for 0000:03:00.0 on minor 0".
+std::optional<ProbeLine> parse_probe_line(const KernelLogRecord& record) {
+  const auto has = [&](std::string_view part) { return record.text.find(part) != std::string_view::npos; };
+  if (record.facility != 0) return std::nullopt;
+  ProbeLine line{.took = has("Initialized ") && has(" on minor ")};
+  const bool is_of_file = has("firmware ") && has(" failed");
+  for (std::string_view rest = record.text; !rest.empty();) {
+    std::string_view word = take_until(rest, ' ');
+    if (word.ends_with(':')) word.remove_suffix(1);
+    if (line.driver.empty() && (word == "i915" || word == "xe")) line.driver = word;
+    if (line.device.empty() && is_pci_address(word)) line.device = word;
+    const bool is_file = word.ends_with(".bin") && word.find("_dmc") == std::string_view::npos;
+    if (is_of_file && is_file && line.firmware.empty()) line.firmware = word;
+    if (rest.empty() && has("probe ") && has(" failed with error ")) line.error = trim(word);
+  }
+  if (has("Your graphics device ") && has("force_probe")) line.error = "force_probe";
+  const bool says = line.took || !line.error.empty() || !line.firmware.empty();
+  return says && !line.driver.empty() && !line.device.empty() ? std::optional(line) : std::nullopt;
+}
+
 }  // namespace igpu

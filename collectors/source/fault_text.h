@@ -59,6 +59,16 @@ struct FaultLine {
 // nullopt: a line of a program, or one that reports no fault.
 std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record);
 
+// A line about a try of i915 or xe to take a GPU (drivers/base/dd.c, firmware_loader/main.c, xe_uc_fw.c,
+// intel_uc_fw.c, i915_pci.c, xe_pci.c, drm_drv.c).
+struct ProbeLine {
+  std::string device, driver;  // PCI address; i915, xe
+  std::string firmware;        // that could not be loaded: "xe/bmg_guc_70.bin"
+  std::string error;           // of the probe: "-2"; "force_probe": the driver wants to be forced
+  bool took = false;           // it has the GPU: what earlier lines said is over
+};
+std::optional<ProbeLine> parse_probe_line(const KernelLogRecord& record);
+
 // The start of a core dump of xe (xe_devcoredump.c). Linux 6.8 names no process; until 6.12 there is neither the id of
 // the process nor a reason; from 6.13 on the GT that failed is named behind the list of GTs.
 struct CoreDumpStart {

@@ -80,6 +80,7 @@ int doctor(const Options& options) {
     return evidence.read((options.monitor.sysfs_root + "/" + path).c_str());
   };
   diagnosis.npus = model.npus;
+  diagnosis.unbound = model.unbound;
   diagnosis.advice = advice_for(model.gpus, diagnosis.gpus, read);
   if (options.bug_file)
     return write_capture(options, *options.bug_file, true, {{"bug/doctor", report_for_others(diagnosis)}});

@@ -179,7 +179,8 @@ std::size_t Diagnosis::missing() const { return machine().missing() + (web_confi
 bool Diagnosis::asleep() const { return machine().asleep(); }
 
 DiagnosedMachine Diagnosis::machine() const {
-  return {gpus, npus, findings, failed_collectors, {std::string(to_string(place.kind)), place.unit, grants}, advice};
+  return {gpus,  npus, unbound, findings, failed_collectors, {std::string(to_string(place.kind)), place.unit, grants},
+          advice};
 }
 
 std::string doctor_text(const Diagnosis& diagnosis) {
@@ -193,6 +194,12 @@ std::string doctor_text(const Diagnosis& diagnosis) {
   }
   for (const snapshot::Npu& npu : diagnosis.npus)
     add_title(out, name_of(npu) + " (NPU, intel_vpu); its features are listed below", npu.address);
+  for (const snapshot::Unbound& gpu : diagnosis.unbound) {
+    add_title(out, name_of(gpu), gpu.address);
+    add_line(out, is_guests(gpu) ? "-" : "MISSING", why_unbound(gpu));
+    if (const std::string command = command_for(gpu); !command.empty())
+      out += std::string(kFindingIndent, ' ') + clean_text(command) + '\n';
+  }
   std::string machine;
   add_states(machine, diagnosis.findings, "", false);
   if (!machine.empty()) {
@@ -205,7 +212,7 @@ std::string doctor_text(const Diagnosis& diagnosis) {
   }
   add_web_config(out, diagnosis);
   add_sandbox(out, diagnosis.sandbox);
-  if (diagnosis.gpus.empty()) add_no_gpu(out, diagnosis.sysfs_root);
+  if (diagnosis.gpus.empty() && diagnosis.unbound.empty()) add_no_gpu(out, diagnosis.sysfs_root);
   add_fixes(out, fixes_for(diagnosis.findings));
   add_place(out, diagnosis);
   add_title(out, verdict(diagnosis));

@@ -19,6 +19,7 @@ namespace igpu::exporter {
 struct Diagnosis {
   std::vector<Gpu> gpus;
   std::vector<snapshot::Npu> npus;
+  std::vector<snapshot::Unbound> unbound;
   // Both of the scrape, which must outlive this.
   std::span<const Finding> findings;
   std::span<const std::string_view> failed_collectors;  // the log says what failed
@@ -30,7 +31,7 @@ struct Diagnosis {
   std::vector<std::string> grants;  // lines that grant what is missing there
   std::vector<Advice> advice;       // what no missing feature tells
 
-  std::size_t missing() const;  // features, failed collectors, a bad web configuration
+  std::size_t missing() const;  // features, failed collectors, drivers, a bad web configuration
   bool complete() const { return missing() == 0 && !(gpus.empty() && npus.empty()); }
   bool asleep() const;               // some features are unknown because a GPU sleeps
   DiagnosedMachine machine() const;  // refers to this

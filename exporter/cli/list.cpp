@@ -77,7 +77,7 @@ void add_npu(std::string& out, const snapshot::Npu& npu) {
 }
 
 std::string as_text(const std::vector<Gpu>& gpus, const HostModel& host, std::span<const Finding> findings) {
-  if (gpus.empty() && host.npus.empty()) return std::string(kNoGpu) + ".\n";
+  if (gpus.empty() && host.npus.empty() && host.unbound.empty()) return std::string(kNoGpu) + ".\n";
   std::string out;
   for (const Gpu& gpu : gpus) {
     if (!out.empty()) out += '\n';
@@ -86,6 +86,10 @@ std::string as_text(const std::vector<Gpu>& gpus, const HostModel& host, std::sp
   for (const snapshot::Npu& npu : host.npus) {
     if (!out.empty()) out += '\n';
     add_npu(out, npu);
+  }
+  for (const snapshot::Unbound& gpu : host.unbound) {
+    out += (out.empty() ? "" : "\n") + gpu.address + "  " + clean_text(name_of(gpu)) + '\n';
+    add_names(out, "driver", {"none", clean_text(why_unbound(gpu))});
   }
   std::string machine;
   add_features(machine, findings, "");
@@ -105,6 +109,7 @@ std::string as_json(const std::vector<Gpu>& gpus, const HostModel& host, std::sp
   }
   json.end_array();
   write_npus(json, host.npus);
+  write_unbound(json, host.unbound);
   json.name("machine").begin_object();
   write_features(json, findings, "");
   json.end_object().end_object();

@@ -191,8 +191,12 @@ Event Api::next_event() {
 void Api::write_doctor(const ScrapeResult& result, std::string& out) {
   const std::vector<Gpu> gpus = source_.gpus();
   const std::vector<Finding> findings = most_useful_first(result.findings());
-  const std::vector<snapshot::Npu> npus = model_of(PageView(result.lists())).npus;
-  const DiagnosedMachine machine{gpus, npus, findings, result.failed_collectors(),
+  const HostModel host = model_of(PageView(result.lists()));
+  const DiagnosedMachine machine{gpus,
+                                 host.npus,
+                                 host.unbound,
+                                 findings,
+                                 result.failed_collectors(),
                                  find_grants_ ? find_grants_(findings) : PlaceOfGrants()};
   const BuildInfo build = build_info();
   JsonWriter json;

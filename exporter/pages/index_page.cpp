@@ -84,7 +84,8 @@ void add_fix(Html& html, const Fix& fix) {
   html.markup("</ul></details></div>\n");
 }
 
-void add_fixes(Html& html, bool has_devices, std::span<const Finding> findings, const PlaceOfGrants& place) {
+void add_fixes(Html& html, bool has_devices, const HostModel& host, std::span<const Finding> findings,
+               const PlaceOfGrants& place) {
   const std::vector<Fix> fixes = fixes_for(findings);
   html.markup("<section id=\"todo\"><h2>What to do</h2>\n");
   if (!has_devices) {
@@ -93,7 +94,7 @@ void add_fixes(Html& html, bool has_devices, std::span<const Finding> findings, 
         .markup(
             " is here now. One that comes later is found without a "
             "restart; if one should be here, run <code>intel-gpu-exporter doctor</code>.</p>\n");
-  } else if (fixes.empty()) {
+  } else if (fixes.empty() && std::ranges::all_of(host.unbound, is_guests)) {
     const bool all = std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
       return !finding.available && finding.feature != nullptr && finding.feature->optional;
     });
@@ -101,6 +102,12 @@ void add_fixes(Html& html, bool has_devices, std::span<const Finding> findings, 
         .markup(all ? "" : ", except what is optional")
         .markup(".</p>\n");
   }
+  for (const snapshot::Unbound& gpu : host.unbound)
+    html.markup("<p class=\"fix\">")
+        .text(gpu.address + " · " + name_of(gpu) + ": " + why_unbound(gpu))
+        .markup("<br>")
+        .text(command_for(gpu))
+        .markup("</p>\n");
   add_grants(html, place);
   for (const Fix& fix : fixes) add_fix(html, fix);
   html.markup("</section>\n");
@@ -194,7 +201,7 @@ std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpu
       "<a href=\"-/ready\">Readiness</a></nav></header>\n<p id=\"status\" role=\"status\" hidden></p>\n<main>\n");
   const HostModel host = model_of(page);
   const bool has_devices = !gpus.empty() || !host.npus.empty();
-  add_fixes(html, has_devices, findings, place);
+  add_fixes(html, has_devices, host, findings, place);
   html.markup("<section id=\"still\">\n");
   if (has_devices) {
     html.markup("<h2>Now</h2>\n<div class=\"gpus\">\n");

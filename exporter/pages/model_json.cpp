@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "format/json_writer.h"
+#include "report/gpu_json.h"
 #include "report/gpu_summary.h"
 #include "text/ascii.h"
 
@@ -228,6 +229,7 @@ std::string model_json(const HostModel& host, std::chrono::system_clock::time_po
   json.member("time", std::chrono::duration<double>(time.time_since_epoch()).count());
   put_rows(json, "gpus", gpus, [&](const GpuModel* gpu) { write_gpu(json, *gpu); });
   put_rows(json, "npus", host.npus, [&](const Npu& npu) { write_npu(json, npu); });
+  write_unbound(json, host.unbound);
   put_texts(json, "missing", host.missing);
   json.end_object();
   return json.take() + '\n';

@@ -6,6 +6,7 @@
 #include "igpu/missing.h"
 #include "report/fixes.h"
 #include "report/gpu_json.h"
+#include "report/gpu_summary.h"
 
 namespace igpu::exporter {
 namespace {
@@ -25,7 +26,8 @@ void write_advice(JsonWriter& json, std::span<const Advice> all, std::string_vie
 
 std::size_t DiagnosedMachine::missing() const {
   const auto features = std::count_if(findings.begin(), findings.end(), is_missing);
-  return static_cast<std::size_t>(features) + failed_collectors.size();
+  const auto unbound_gpus = std::count_if(unbound.begin(), unbound.end(), std::not_fn(is_guests));
+  return static_cast<std::size_t>(features + unbound_gpus) + failed_collectors.size();
 }
 
 bool DiagnosedMachine::asleep() const {
@@ -45,6 +47,7 @@ void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine) {
   }
   json.end_array();
   write_npus(json, machine.npus);
+  write_unbound(json, machine.unbound);
   json.name("machine").begin_object();
   write_features(json, machine.findings, "");
   json.end_object().name("fixes").begin_array();

@@ -30,17 +30,18 @@ using FindGrants = std::function<PlaceOfGrants(std::span<const Finding>)>;
 struct DiagnosedMachine {
   std::span<const Gpu> gpus;
   std::span<const snapshot::Npu> npus;
+  std::span<const snapshot::Unbound> unbound;
   std::span<const Finding> findings;
   std::span<const std::string_view> failed_collectors;
   PlaceOfGrants place;
   std::optional<std::span<const Advice>> advice = {};  // what no missing feature tells; nullopt: not looked for
 
-  std::size_t missing() const;  // features and failed collectors
+  std::size_t missing() const;  // features, failed collectors, and drivers of GPUs
   bool complete() const { return missing() == 0 && !(gpus.empty() && npus.empty()); }
   bool asleep() const;  // some features are unknown because a GPU sleeps
 };
 
-// Members of an open object: gpus, npus, machine, fixes, place, failed_collectors.
+// Members of an open object: gpus, npus, unbound, machine, fixes, place, failed_collectors.
 void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine);
 
 }  // namespace igpu::exporter

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "report/gpu_summary.h"
 #include "text/formatted.h"
 
 namespace igpu::exporter {
@@ -49,6 +50,20 @@ void write_npus(JsonWriter& json, std::span<const snapshot::Npu> npus) {
     write_known(json, "name", npu.name);
     write_known(json, "accel", npu.accel);
     write_known(json, "device_id", npu.device_id);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_unbound(JsonWriter& json, std::span<const snapshot::Unbound> gpus) {
+  if (gpus.empty()) return;
+  json.name("unbound").begin_array();
+  for (const snapshot::Unbound& gpu : gpus) {
+    json.begin_object().member("device", gpu.address).member("reason", gpu.reason);
+    write_known(json, "name", gpu.name);
+    write_known(json, "device_id", gpu.device_id);
+    json.member("why", why_unbound(gpu));
+    write_known(json, "hint", command_for(gpu));
     json.end_object();
   }
   json.end_array();

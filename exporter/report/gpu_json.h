@@ -20,6 +20,8 @@ void write_gpu(JsonWriter& json, const Gpu& gpu);
 // "vfs" of a GPU with SR-IOV: enabled, total, and for each virtual function the labels of intel_gpu_vf_info.
 void write_functions(JsonWriter& json, const GpuModel& gpu);
 
+// "unbound": GPUs that no driver has, with what doctor says; nothing without one.
+void write_unbound(JsonWriter& json, std::span<const snapshot::Unbound> gpus);
 // "npus": one object for each, with the labels of intel_npu_info. Their features are the machine's.
 void write_npus(JsonWriter& json, std::span<const snapshot::Npu> npus);
 

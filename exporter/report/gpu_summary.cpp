@@ -164,5 +164,27 @@ std::string functions_enabled(const GpuModel& gpu) {
 }
 
 std::string name_of(const Npu& npu) { return npu.name.empty() ? "NPU" : npu.name; }
+std::string name_of(const Unbound& gpu) { return gpu.name.empty() ? "(unknown name)" : gpu.name; }
+
+std::string why_unbound(const Unbound& gpu) {
+  if (is_guests(gpu)) return "given to a virtual machine: its values are read there";
+  if (gpu.reason == "firmware") return "no driver: the firmware " + gpu.firmware + " could not be loaded";
+  if (gpu.error == "force_probe") return "no driver: " + gpu.driver + " does not take this GPU without force_probe";
+  if (!gpu.error.empty()) return "no driver: " + gpu.driver + " failed to take it (error " + gpu.error + ")";
+  return "no driver has taken it";
+}
+
+std::string command_for(const Unbound& gpu) {
+  if (is_guests(gpu)) return {};
+  if (gpu.reason == "firmware")
+    return "install /lib/firmware/" + gpu.firmware +
+           " (Debian: firmware-intel-graphics, before 13 firmware-misc-nonfree; Ubuntu: linux-firmware; Fedora: "
+           "intel-gpu-firmware; Arch: linux-firmware-intel), then boot again";
+  const std::string id = gpu.device_id.substr(gpu.device_id.starts_with("0x") ? 2 : 0);
+  const std::string force = "boot with i915.force_probe=!" + id + " xe.force_probe=" + id;
+  if (gpu.error == "force_probe") return force;
+  if (!gpu.error.empty()) return "sudo dmesg | grep " + gpu.address;
+  return "sudo modprobe -a i915 xe  # if they are loaded: " + force;
+}
 
 }  // namespace igpu::exporter

@@ -34,8 +34,14 @@ GpuSummary summarize(const GpuModel& gpu);
 std::vector<SummarySection> sections_of(const GpuModel& gpu);
 std::vector<SummarySection> sections_of(const snapshot::Npu& npu);
 
+// Of a GPU that neither i915 nor xe drives: why, and what helps; "" for a guest's, which is as intended.
+std::string why_unbound(const snapshot::Unbound& gpu);
+std::string command_for(const snapshot::Unbound& gpu);
+inline bool is_guests(const snapshot::Unbound& gpu) { return gpu.reason == "guest"; }
+
 // "Lunar Lake NPU"; "NPU" if the name is not known.
 std::string name_of(const snapshot::Npu& npu);
+std::string name_of(const snapshot::Unbound& gpu);
 
 // "vf1 xe-vfio-pci".
 std::string name_of(const snapshot::VirtualFunction& function);

@@ -55,7 +55,8 @@ TEST_CASE("every captured machine gives valid pages whose series belong to its G
     CHECK(first.value("intel_gpu_exporter_devices") == static_cast<double>(gpus.size()));
     CHECK(devices(second) == gpus);
     std::set<std::string> owners = gpus;
-    for (const ExpositionSample* npu : first.find("intel_npu_info")) owners.emplace(npu->label("device"));
+    for (const char* other : {"intel_npu_info", "intel_gpu_unbound"})
+      for (const ExpositionSample* device : first.find(other)) owners.emplace(device->label("device"));
     for (const ExpositionFamily& family : first.families) {
       for (const ExpositionSample& sample : family.samples) {
         const std::string device(sample.label("device"));
@@ -81,6 +82,37 @@ TEST_CASE("list and doctor cope with every captured machine") {
       CHECK_FALSE(outcome.output.empty());
     }
   }
+}
+
+TEST_CASE("a card without a driver and one of a guest are in list, doctor, page, snapshot and log") {
+  const std::string missing = "0000:03:00.0", guests = "0000:04:00.0";
+  const auto holds = [](const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+  };
+  MachineTree tree;
+  lay_out(tree, "b580-without-firmware");
+  const auto run = [&](const char* command) {
+    std::vector<std::string> arguments = paths(tree);
+    arguments.insert(arguments.begin(), {exporter_binary(), command});
+    return run_program(arguments);
+  };
+  CHECK(holds(run("list").output, missing + "  Battlemage G21 [Arc B580]\n  driver        none"));
+  CHECK(holds(run("list").output, guests));
+  CHECK(run("list").status == 0);
+  CHECK(holds(run("doctor").output, "xe.force_probe=e20b"));
+  CHECK(holds(run("doctor").output, guests));
+  ExporterProcess exporter(paths(tree));
+  const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
+  CHECK(page.value("intel_gpu_unbound", {{"device", missing}, {"device_id", "0xe20b"}, {"reason", "no_driver"}}) == 1);
+  CHECK(page.value("intel_gpu_unbound", {{"device", guests}, {"device_id", "0x56a0"}, {"reason", "guest"}}) == 1);
+  for (const char* place : {"/", "/api/v1/snapshot", "/api/v1/snapshot?view=page", "/api/v1/doctor"}) {
+    CAPTURE(place);
+    const std::string body = http_get(exporter.port(), place).body;
+    CHECK(holds(body, missing));
+    CHECK(holds(body, guests));
+  }
+  CHECK(exporter.stop(SIGTERM) == 0);
+  CHECK(holds(exporter.log(), "GPU without i915 or xe is not monitored"));
 }
 
 TEST_SUITE_END();

@@ -78,6 +78,12 @@ struct Npu {
   Reading<Count> recoveries = Absent{};
 };
 
+// An Intel GPU on the PCI bus that neither i915 nor xe drives.
+struct Unbound {
+  std::string address, device_id, name, reason;  // PCI address; reason: no_driver, firmware, guest
+  std::string driver, error, firmware;  // of the last try of a driver, by the kernel log; "" for what it does not tell
+};
+
 // An SR-IOV virtual function of the GPU, as its host sees it. Values that the page lacks are Absent{}.
 struct VirtualFunction {
   unsigned number = 0;                // from 1
@@ -159,6 +165,7 @@ struct HostModel {
   std::vector<GpuModel> gpus;                 // in the order of the page
   std::vector<snapshot::Workload> workloads;  // by name
   std::vector<snapshot::Npu> npus;            // by address
+  std::vector<snapshot::Unbound> unbound;     // by address
   std::vector<FeatureState> features;         // of the whole machine
   std::vector<std::string> missing;           // as GpuModel::missing
   std::vector<std::string> failed_collectors;

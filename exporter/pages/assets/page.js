@@ -577,6 +577,14 @@
     if (doctor.place.grants.length) boxes.unshift(grantsBox(doctor.place));
     if (doctor.gpus.length + (doctor.npus || []).length === 0)
       boxes.unshift(el('p', {class: 'fix'}, 'No Intel GPU bound to i915 or xe is here now. One that comes is found.'));
+    for (const gpu of doctor.unbound || []) {
+      const text = gpu.device + ' · ' + (gpu.name || '(unknown name)') + ': ' + gpu.why;
+      if (!gpu.hint)
+        boxes.push(el('p', {}, text));
+      else
+        boxes.unshift(
+            el('div', {class: 'fix'}, el('strong', {}, text), el('div', {class: 'command'}, el('code', {}, gpu.hint))));
+    }
     if (doctor.failed_collectors.length)
       boxes.push(el('p', {class: 'fix'}, 'Failed: ' + doctor.failed_collectors.join(', ') + '. The log says why.'));
     if (boxes.length === 0)
@@ -636,6 +644,7 @@
 
     const lacking = [...reading.missing];
     for (const gpu of reading.gpus) lacking.push(...gpu.missing.map((feature) => gpu.device + feature));
+    lacking.push(...(reading.unbound || []).map((gpu) => gpu.device + gpu.reason));
     const now = cards.length + ' ' + lacking.sort().join();
     if (missing !== undefined && missing !== now) diagnose = 4;
     missing = now;

@@ -77,6 +77,45 @@ TEST_CASE("findings are grouped by fix, each fix once; absent hardware is one li
   CHECK_FALSE(found.complete());
 }
 
+TEST_CASE("a GPU that no driver has is missing, with the command that fits the reason") {
+  Diagnosis found = diagnosis({});
+  const auto unbound = [&](snapshot::Unbound gpu) {
+    gpu.address = "0000:04:00.0";
+    gpu.device_id = "0xe20b";
+    gpu.name = "Arc B580";
+    found.unbound = {gpu};
+    return section(doctor_text(found), "0000:04:00.0  Arc B580");
+  };
+  const auto holds = [](const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string force = "i915.force_probe=!e20b xe.force_probe=e20b";
+
+  const std::string none = unbound({.reason = "no_driver"});
+  CHECK(holds(none, "  MISSING  no driver has taken it\n           sudo modprobe -a i915 xe"));
+  CHECK(holds(none, force));
+  CHECK_FALSE(found.complete());
+  CHECK(doctor_text(found).ends_with("\n1 missing.\n"));
+
+  const std::string firmware = unbound({.reason = "firmware", .driver = "xe", .firmware = "xe/bmg_guc_70.bin"});
+  CHECK(holds(firmware, "the firmware xe/bmg_guc_70.bin could not be loaded"));
+  CHECK(holds(firmware, "/lib/firmware/xe/bmg_guc_70.bin (Debian: firmware-intel-graphics"));
+
+  const std::string refused = unbound({.reason = "no_driver", .driver = "i915", .error = "force_probe"});
+  CHECK(holds(refused, "i915 does not take this GPU without force_probe\n           boot with " + force));
+
+  const std::string failed = unbound({.reason = "no_driver", .driver = "xe", .error = "-12"});
+  CHECK(holds(failed, "xe failed to take it (error -12)\n           sudo dmesg | grep 0000:04:00.0"));
+
+  CHECK(unbound({.reason = "guest"}) ==
+        "0000:04:00.0  Arc B580\n  -        given to a virtual machine: its values are read there");
+  CHECK(found.complete());
+  CHECK(doctor_text(found).ends_with("\nNothing is missing.\n"));
+
+  found.gpus.clear();  // it is the only one
+  CHECK_FALSE(holds(doctor_text(found), "lspci"));
+}
+
 TEST_CASE("a virtual function is called one, and what it lacks is not blamed on the hardware") {
   const Finding findings[] = {absent(kFan, "0000:00:02.0", Reason::hardware),
                               absent(kVoltage, "0000:00:02.0", Reason::hardware)};

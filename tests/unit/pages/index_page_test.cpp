@@ -45,6 +45,18 @@ TEST_CASE("external text cannot become markup") {
   CHECK(holds(page, "href=\"/m&quot;x\""));
 }
 
+TEST_CASE("a GPU that no driver has is named, with the command") {
+  constexpr Metric<Flag, 4> kUnbound{
+      "intel_gpu_unbound", Kind::gauge, "Unbound.", {"device", "device_id", "name", "reason"}};
+  SampleList samples;
+  add_sample(samples, kUnbound, {"0000:03:00.0", "0xe20b", "Arc <B580>", "no_driver"}, 1);
+  Gpu other;
+  other.address = "0000:00:02.0";
+  const std::string page = shown("/metrics", {&other, 1}, {}, samples);
+  CHECK(holds(page, "0000:03:00.0 · Arc &lt;B580&gt;: no driver has taken it<br>sudo modprobe -a i915 xe"));
+  CHECK_FALSE(holds(page, "Nothing: all that"));
+}
+
 TEST_CASE("what is missing has its reason and its hint") {
   Gpu gpu;
   gpu.address = "0000:00:02.0";
