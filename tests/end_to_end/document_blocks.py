@@ -47,11 +47,25 @@ def blocks():
     """(place, language, text, why it does not run)"""
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "deploy").rglob("*.md"))]:
         text, name = page.read_text(), page.relative_to(ROOT)
+        check_no_other_blocks(name, text)
         for found in BLOCK.finditer(text):
             place = f"{name}:{text.count(chr(10), 0, found.start()) + 1}"
             check(found["language"] in LANGUAGES, f"{place}: a block of no known language: ```{found['language']}")
             body = re.sub(f"^{found['indent']}", "", found["text"], flags=re.M)
             yield place, found["language"], body, found["reason"]
+
+
+def check_no_other_blocks(name, text):
+    """Code is in fences: indented, nothing would say what it is. README.md has one picture of the rooms."""
+    in_list, before = False, ""
+    for line in BLOCK.sub("", text).splitlines():
+        if re.match(r" {0,3}([*-]|\d+\.) ", line):
+            in_list = True
+        elif line and not line.startswith(" "):
+            in_list = False
+        check(in_list or before.strip() or not line.startswith("    ") or str(name) == "README.md", f"{name}: code without a fence: {line}")
+        check(not line.startswith("~~~") and "```" not in line, f"{name}: a fence that nothing sees: {line}")
+        before = line
 
 
 def run(command, **how):
