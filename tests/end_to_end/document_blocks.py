@@ -50,7 +50,7 @@ def blocks():
         check_no_other_blocks(name, text)
         for found in BLOCK.finditer(text):
             place = f"{name}:{text.count(chr(10), 0, found.start()) + 1}"
-            check(found["language"] in LANGUAGES, f"{place}: a block of no known language: ```{found['language']}")
+            check(found["language"] in LANGUAGES, f"{place}: ```{found['language']} is none of {sorted(LANGUAGES)}")
             body = re.sub(f"^{found['indent']}", "", found["text"], flags=re.M)
             yield place, found["language"], body, found["reason"]
 
