@@ -400,7 +400,7 @@ WHAT_TO_DO = [{"type": "value", "options": {
     "permission": {"text": "permission: run intel-gpu-exporter doctor on that host for the command", "index": 0},
     "kernel": {"text": "kernel: this driver, its version or a module lacks it; run intel-gpu-exporter doctor for the fix", "index": 1},
     "hardware": {"text": "hardware: the device does not have it", "index": 2},
-    "suspended": {"text": "suspended: the GPU sleeps, and reading does not wake it", "index": 3},
+    "suspended": {"text": "asleep: reading it would wake the GPU", "index": 3},
     "disabled": {"text": "disabled: an option of the exporter turns it off", "index": 4}}}]
 
 
@@ -473,7 +473,7 @@ def npu_row():
         series("NPU busy", "Time with at least one job submitted, waiting included: an upper bound of what the NPU does. The eight busiest.",
                [target(top(f"max by ({GPU}) (rate(intel_npu_busy_seconds_total{{{HOST}}}[$__rate_interval]))"), legend)], "percentunit", 8, maximum=1, empty=none + "6.11"),
         series("NPU memory", "System memory that its buffers hold; the eight with the most.", [target(top(of("memory_resident_bytes")), legend)], "bytes", 8, empty=none + "6.15"),
-        series("NPU frequency and its limit", "The clock stops between jobs, so a frequency of 0 beside a busy NPU is normal. The highest of the hardware is dashed. The four fastest.",
+        series("NPU frequency and its limit", "0 between jobs, which is normal beside a busy NPU. The highest of the hardware is dashed. The four fastest.",
                [target(top(of("frequency_hertz", 'bound="current",'), count=4), legend), target(top(of("frequency_hertz", 'bound="max",'), count=4), legend + " limit")],
                "hertz", 8, empty=none + "6.16")])
 
