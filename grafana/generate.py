@@ -447,7 +447,7 @@ def faults_row(labels):
               [organize(["Time", "cluster", "job"], ["instance", "device", "kind", "Value"],
                         {"instance": "Host", "device": "GPU", "kind": "Kind", "Value": "Last"})], 8, 8, empty="no fault was seen"),
         series("Hangs by kind", "As the kernel's log reports them; the eight GPUs with the most.",
-               [target(named(top(hangs, GPU + ", kind"), labels), BY_GPU + " · {{kind}}")], "short", 8, axis="hangs", empty="no hang, or the kernel's log is not read"),
+               [target(named(top(hangs, GPU + ", kind"), labels), BY_GPU + " · {{kind}}")], "short", 8, axis="hangs", decimals=0, empty="no hang, or the kernel's log is not read"),
         series("PCIe errors", "Errors a second between card and processor, by the port that counted them; the eight highest.",
                [target(named(top(errors, GPU + ", port, severity"), labels), BY_GPU + " · {{port}} {{severity}}")], "short", 8, axis="errors/s", empty="no error, or the kernel does not count them")])
 
@@ -576,7 +576,7 @@ def overview():
                 target(f"max by ({GPU}) (intel_gpu_temperature_celsius{{{SELECT}}})", instant=True, table=True),
                 target(f"max by ({GPU}) (intel_gpu_runtime_suspended{{{SELECT}}})", instant=True, table=True),
                 target(f"count by ({GPU}) ({unread(OF_A_GPU)})", instant=True, table=True)],
-                [*(column(name, "percentunit", BUSY, gauge=True, width=110) for name in ("Render", "Video", "Card memory")), column("Power", "watt", decimals=0, width=80),
+                [*(column(name, "percentunit", BUSY, gauge=True, width=130) for name in ("Render", "Video", "Card memory")), column("Power", "watt", decimals=0, width=80),
                  column("Temperature", "celsius", HOT, decimals=0, width=110),
                  mapped("State", [{"type": "value", "options": {"0": {"text": "awake", "index": 0}, "1": {"text": "asleep", "color": "blue", "index": 1}}}], width=80),
                  column("Unread", "short", [("text", None), ("orange", 1)], width=80), mapped("Name", REGEX_NAME, width=170), mapped("No.", REGEX_CARD, width=60), column("Device", width=120),
@@ -654,7 +654,7 @@ def workload_rows():
     joules = (f"sum by ({WORKLOAD}) ({share(used + '}', GPU + ', workload')} * on ({GPU}) group_left () "
               f"{own('intel_gpu_energy_joules_total', SELECT, 'increase({}[$__range])')})")
     daily = series("Encoder seconds by workload and day", "Video engine time of the 24 hours before each bar, by UTC days of the last week; the eight largest of each day.",
-                   [target(f'topk(8, sum by ({WORKLOAD}) (increase({used},class="video"}}[1d])) > 0)', BY_WORKLOAD)], "s", 12, 9, stack=True, axis="engine time", empty=nobody)
+                   [target(f'topk(8, sum by ({WORKLOAD}) (increase({used},class="video"}}[1d])) > 1)', BY_WORKLOAD)], "s", 12, 9, stack=True, axis="engine time", empty=nobody)
     daily.update(timeFrom="7d", interval="1d")
     daily["fieldConfig"]["defaults"]["custom"].update(drawStyle="bars", fillOpacity=80)
     memory = f'max by ({WORKLOAD}) (sum by ({WORKLOAD}, source) (intel_gpu_workload_memory_bytes{{state="resident",{SELECT},workload=~"$workload"}}))'
@@ -663,7 +663,7 @@ def workload_rows():
             table("Who used which engine", "Engine time of each workload in the time range, by class, including processes that ended; and its memory now.", [
                 *(target(seconds(name), instant=True, table=True) for name in CLASSES),
                 target(f"{memory} > 0", instant=True, table=True)],
-                [*(column(name, "s", decimals=1, width=110) for name in CLASSES.values()), column("Memory", "bytes", decimals=1, width=100)],
+                [*(column(name, "s", decimals=1, width=125) for name in CLASSES.values()), column("Memory", "bytes", decimals=1, width=100)],
                 [{"id": "merge", "options": {}},
                  organize(["Time", "cluster", "job"], ["workload", "instance", *(f"Value #{letter}" for letter in "ABCDEF")],
                           {"workload": "Workload", "instance": "Host", "Value #F": "Memory",
