@@ -72,6 +72,15 @@ def check_permissions(root, pages):
         check(capability in rows, f"README.md: no row for {capability}")
 
 
+def check_tasks(pages):
+    """Each task fits on a screen or two: ten steps, in order."""
+    tasks = pages["docs/tasks.md"].split("\n## ")[1:]
+    check(len(tasks) == 9, f"docs/tasks.md: {len(tasks)} tasks")
+    for task in tasks:
+        steps = [int(number) for number in re.findall(r"^(\d+)\. ", task, flags=re.M)]
+        check(steps == list(range(1, len(steps) + 1)) and 3 <= len(steps) <= 10, f"docs/tasks.md: {task.splitlines()[0]}: steps {steps}")
+
+
 def main():
     binary, root = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
     pages = {str(path.relative_to(root)): path.read_text() for path in [root / "README.md", *(root / "docs").glob("*.md")]}
@@ -82,6 +91,7 @@ def main():
         check_once(binary, pages, folder)
     check_dashboards(root, pages)
     check_permissions(root, pages)
+    check_tasks(pages)
     finish()
 
 
