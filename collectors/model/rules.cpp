@@ -36,16 +36,22 @@ const Power* snapshot::draw_of(const GpuModel& gpu) {
   if (!gpu.power) return nullptr;
   for (const std::string_view domain : kDrawDomains)
     for (const Power& power : *gpu.power)
-      if (power.mean && power.domain == domain) return &power;
+      if (power.domain == domain) return &power;
   return nullptr;
 }
 
-const PowerLimit* snapshot::power_limit_of(const GpuModel& gpu, std::span<const std::string_view> domains) {
+const PowerLimit* snapshot::power_limit_of(const GpuModel& gpu, std::string_view domain) {
   if (!gpu.power_limits) return nullptr;
   for (const std::string_view limit : {"max", "cap", "rated_max", "crit"})
-    for (const std::string_view domain : domains)
-      for (const PowerLimit& one : *gpu.power_limits)
-        if (one.domain == domain && one.limit == limit) return &one;
+    for (const PowerLimit& one : *gpu.power_limits)
+      if (one.domain == domain && one.limit == limit) return &one;
+  return nullptr;
+}
+
+const PowerLimit* snapshot::power_limit_of(const GpuModel& gpu) {
+  if (const Power* const draw = draw_of(gpu)) return power_limit_of(gpu, draw->domain);
+  for (const std::string_view domain : kDrawDomains)
+    if (const PowerLimit* const limit = power_limit_of(gpu, domain)) return limit;
   return nullptr;
 }
 

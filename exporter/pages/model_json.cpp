@@ -67,18 +67,17 @@ void put_engines(JsonWriter& json, const GpuModel& gpu) {
   });
 }
 
-// What the GPU draws is first.
+// What the GPU draws is first: while it has no mean, no other domain takes its place.
 void put_power(JsonWriter& json, const GpuModel& gpu) {
   const Power* const draw = draw_of(gpu);
   std::vector<const Power*> rows;
-  if (gpu.power)
+  if (gpu.power && (draw == nullptr || draw->mean))
     for (const Power& row : *gpu.power)
       if (row.mean) rows.insert(&row == draw ? rows.begin() : rows.end(), &row);
   put_rows(json, "power", rows, [&](const Power* row) {
     json.member("domain", row->domain);
     put(json, "watts", row->mean);
-    const std::string_view domain = row->domain;
-    if (const PowerLimit* limit = power_limit_of(gpu, {&domain, 1})) put(json, "limit", Reading(limit->value));
+    if (const PowerLimit* limit = power_limit_of(gpu, row->domain)) put(json, "limit", Reading(limit->value));
   });
 }
 

@@ -44,25 +44,20 @@ Value member(const Reading<const Row*>& row, Reading<Quantity<Tag>> Row::*value,
 
 // --- power ---
 
-using Domains = std::span<const std::string_view>;
-
-constexpr std::string_view kPackage[] = {"package"}, kOwnPart[] = {"gpu"};
-
-Reading<const Power*> power_of(const query::Row& row, Domains domains) {
-  Reading<const Power*> found = Absent{Reason::hardware};
-  for (const std::string_view domain : domains) {
-    found = row_where(row.model.power, [&](const Power& one) { return one.domain == domain; });
-    if (found) break;
-  }
-  return found;
+Reading<const Power*> power_of(const query::Row& row, std::string_view domain) {
+  return row_where(row.model.power, [&](const Power& one) { return one.domain == domain; });
+}
+Reading<const Power*> drawn(const query::Row& row) {
+  const Power* const draw = draw_of(row.model);
+  return draw != nullptr ? Reading(draw) : power_of(row, kDrawDomains.back());
 }
 // The GPU without the rest of the card or the processor.
 Reading<const Power*> chip_power(const query::Row& row) {
-  return power_of(row, row.gpu.kind == GpuKind::discrete ? Domains(kPackage) : Domains(kOwnPart));
+  return power_of(row, row.gpu.kind == GpuKind::discrete ? "package" : "gpu");
 }
 
 Value power_limit(const query::Row& row) {
-  if (const PowerLimit* limit = power_limit_of(row.model, kDrawDomains)) return Scalar(limit->value.value);
+  if (const PowerLimit* limit = power_limit_of(row.model)) return Scalar(limit->value.value);
   if (!row.model.power_limits) return row.model.power_limits.propagate<Scalar>();
   return Absent{Reason::hardware};
 }
@@ -200,14 +195,14 @@ constexpr Field kQueryFields[] = {
     {"throttle.reasons", "throttle", "", "throttling.reasons", throttling},
 
     {"power.draw.watts", "power", "W", "power.mean",
-     [](const query::Row& row) { return member(power_of(row, kDrawDomains), &Power::mean); }},
+     [](const query::Row& row) { return member(drawn(row), &Power::mean); }},
     {"power.gpu.watts", "", "W", "power.mean",
      [](const query::Row& row) { return member(chip_power(row), &Power::mean); }},
     {"power.package.watts", "", "W", "power.mean",
-     [](const query::Row& row) { return member(power_of(row, kPackage), &Power::mean); }},
+     [](const query::Row& row) { return member(power_of(row, "package"), &Power::mean); }},
     {"power.limit.watts", "", "W", "power_limit.value", power_limit},
     {"energy.draw.joules", "energy", "J", "power.energy",
-     [](const query::Row& row) { return member(power_of(row, kDrawDomains), &Power::energy); }},
+     [](const query::Row& row) { return member(drawn(row), &Power::energy); }},
     {"energy.gpu.joules", "", "J", "power.energy",
      [](const query::Row& row) { return member(chip_power(row), &Power::energy); }},
 

@@ -353,8 +353,7 @@ class Painter {
     Group group;
     for (const Power& row : rows_of(gpu.power)) {
       if (!row.mean) continue;
-      const std::string_view domain = row.domain;
-      const PowerLimit* const limit = power_limit_of(gpu, {&domain, 1});
+      const PowerLimit* const limit = power_limit_of(gpu, row.domain);
       Item item{{row.domain + " ", Style::dim}};
       const bool at_limit = limit != nullptr && limit->value.value > 0 && row.mean->value >= 0.98 * limit->value.value;
       item.push_back({watts(row.mean->value), at_limit ? Style::warning : Style::plain});
@@ -401,7 +400,8 @@ class Painter {
     }
   }
 
-  static std::optional<double> share_of(const MemoryRegion& row) {
+  template <class Memory>
+  static std::optional<double> share_of(const Memory& row) {
     if (!row.used || !row.size || row.size->value <= 0) return std::nullopt;
     return row.used->value / row.size->value;
   }
@@ -588,33 +588,26 @@ class Painter {
     line.left(kCard, gpu.gpu.card.empty() ? "-" : gpu.gpu.card, Style::plain);
     const ClassRatios ratios = class_ratios(gpu);
     for (std::size_t i = 0; i < ratios.size(); ++i) line.right(kRender + i, percent_cell(ratios[i]), class_style(i));
-    std::optional<double> hertz, power, heat;
+    std::optional<double> hertz, heat;
     bool throttled = false;
     for (const Frequency& row : rows_of(gpu.frequencies))
       if (row.actual) hertz = std::max(hertz.value_or(0), row.actual->value);
     for (const Throttling& row : rows_of(gpu.throttling)) throttled = throttled || row.limited;
-    for (const Power& row : rows_of(gpu.power)) {  // package and psys hold more than the GPU; a card's is the most
-      if (!row.mean) continue;
-      const bool integrated = gpu.identified && gpu.gpu.kind == GpuKind::integrated;
-      if (integrated ? row.domain == "gpu" : row.domain == "card" || row.domain == "package")
-        power = std::max(power.value_or(0), row.mean->value);
-    }
     for (const Temperature& row : rows_of(gpu.temperatures))
       heat = std::max(heat.value_or(row.value.value), row.value.value);
-    const MemoryRegion* local = nullptr;
-    for (const MemoryRegion& row : rows_of(gpu.memory))
-      if (row.used && row.size && (local == nullptr || row.name != "system")) local = &row;
+    const Power* const draw = draw_of(gpu);
+    const MemoryUse memory = memory_of(gpu);
     line.right(kMegahertz, hertz ? whole(*hertz / 1e6) : "-", throttled ? Style::warning : Style::plain);
-    line.right(kWatts, power ? watts(*power) : "-");
+    line.right(kWatts, draw != nullptr && draw->mean ? watts(draw->mean->value) : "-");
     line.right(kHeat, heat ? whole(*heat) : "-");
-    const std::optional<double> share = local != nullptr ? share_of(*local) : std::nullopt;
+    const std::optional<double> share = share_of(memory);
     line.right(kMemory, percent(share), share.value_or(0) >= 0.9 ? Style::warning : Style::plain);
     std::string status = trouble_of(gpu, host.unix_time);
     const bool trouble = !status.empty();
     if (gpu.suspended.value_or(false)) status += status.empty() ? "suspended" : " suspended";
     if (throttled) status += status.empty() ? "throttled" : " throttled";
     const int begin = line.end() + 1;
-    const int end = canvas().put_words(begin, y_, status, trouble ? Style::alarm : Style::warning);
+    const int end = canvas().put_name(begin, y_, status, trouble ? Style::alarm : Style::warning);
     (void)canvas().put_name(end > begin ? end + 1 : end, y_,
                             gpu.gpu.card.empty() ? gpu.gpu.address + " " + gpu.gpu.name : gpu.gpu.name, Style::dim);
     ++y_;

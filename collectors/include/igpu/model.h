@@ -105,10 +105,14 @@ std::vector<const Engine*> measured_engines(const GpuModel& gpu);
 // not measured, the processor.
 inline constexpr std::array<std::string_view, 3> kDrawDomains{"card", "gpu", "package"};
 
-// What the GPU draws. Null: none of these domains has a value.
+// What the GPU draws: the first of these domains that is measured, also while it has no mean, so that no view jumps to
+// another domain for one window. Null: none is.
 const Power* draw_of(const GpuModel& gpu);
-// The sustained limit of the first of the domains that has one, otherwise a limit for less time. Null: there is none.
-const PowerLimit* power_limit_of(const GpuModel& gpu, std::span<const std::string_view> domains);
+// The sustained limit of a domain, otherwise a limit for less time (cards of 2026 have only these). Null: there is
+// none.
+const PowerLimit* power_limit_of(const GpuModel& gpu, std::string_view domain);
+// The same for what the GPU draws.
+const PowerLimit* power_limit_of(const GpuModel& gpu);
 
 // A card's own memory; of an integrated GPU, the machine's. Absent `used`: a region lacks it.
 struct MemoryUse {

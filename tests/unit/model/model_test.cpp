@@ -143,10 +143,9 @@ TEST_CASE("what the GPU draws, its limit and its memory are chosen once for all 
   const Power* const draw = draw_of(gpu);
   REQUIRE(draw != nullptr);
   CHECK(draw->domain == "card");
-  const std::string_view card[] = {"card"};
-  REQUIRE(power_limit_of(gpu, card) != nullptr);
-  CHECK(power_limit_of(gpu, card)->value.value == 75);
-  CHECK(power_limit_of(gpu, kDrawDomains)->value.value == 60);  // the only sustained one
+  REQUIRE(power_limit_of(gpu) != nullptr);
+  CHECK(power_limit_of(gpu)->value.value == 75);  // of the domain that it draws in
+  CHECK(power_limit_of(gpu, "package")->value.value == 60);
   const MemoryUse memory = memory_of(gpu);
   CHECK(memory.own);
   CHECK(memory.size->value == 200);
@@ -156,7 +155,7 @@ TEST_CASE("what the GPU draws, its limit and its memory are chosen once for all 
 TEST_CASE("without power by domain, limits or memory there is nothing to choose") {
   const GpuModel gpu;
   CHECK(draw_of(gpu) == nullptr);
-  CHECK(power_limit_of(gpu, kDrawDomains) == nullptr);
+  CHECK(power_limit_of(gpu) == nullptr);
   CHECK_FALSE(memory_of(gpu).size);
   CHECK(measured_engines(gpu).empty());
   CHECK(throttle_reasons(gpu).empty());
