@@ -65,9 +65,10 @@ std::string note_on_missing(std::span<const Finding> findings) {
   std::string note;
   for (const Finding& finding : findings) {
     if (!is_missing(finding) || finding.absent.reason != Reason::permission) continue;
-    note += std::string(kIntelGpuTop) + ": " + clean_text(finding.cause);
-    if (!finding.hint.empty()) note += "; " + clean_text(finding.hint);
-    note += '\n';
+    std::string line = std::string(kIntelGpuTop) + ": " + clean_text(finding.cause);
+    if (!finding.hint.empty()) line += "; " + clean_text(finding.hint);
+    line += '\n';
+    if (note.find(line) == std::string::npos) note += line;  // several features lack the same
   }
   return note;
 }
