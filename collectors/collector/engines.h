@@ -55,7 +55,14 @@ struct EnginesCollector {
   static constexpr Metric<Count, 1> kInterrupts{
       "intel_gpu_interrupts_total", Kind::counter, "Interrupts raised by the GPU.", {"device"}};
 
-  static constexpr std::array<KernelAbsence, 5> kNoBusy{{
+  static constexpr std::array<KernelAbsence, 6> kNoBusy{{
+      {Driver::i915,
+       {},
+       "i915's PMU is there, but lists no busy event of an engine: a driver from outside the kernel, or a host that "
+       "has "
+       "given its engines to virtual functions",
+       "",
+       EOPNOTSUPP},
       {Driver::i915,
        {},
        "this kernel's i915 driver has no PMU, or not the events of the engines",
@@ -79,7 +86,8 @@ struct EnginesCollector {
        ENODATA},
       {Driver::wddm, {}, "Windows does not count the time of this GPU's nodes", ""},
   }};
-  static constexpr std::array<KernelAbsence, 3> kNoWait{{
+  static constexpr std::array<KernelAbsence, 4> kNoWait{{
+      {Driver::i915, {}, "i915's PMU is there, but lists no event wait or sema of an engine", "", EOPNOTSUPP},
       {Driver::i915,
        {},
        "this kernel's i915 driver has no PMU, or not the events wait and sema",
@@ -87,7 +95,8 @@ struct EnginesCollector {
       {Driver::xe, {}, kNotInXe, ""},
       {Driver::wddm, {}, "Windows does not count this", ""},
   }};
-  static constexpr std::array<KernelAbsence, 3> kNoInterrupts{{
+  static constexpr std::array<KernelAbsence, 4> kNoInterrupts{{
+      {Driver::i915, {}, "i915's PMU is there, but does not list the event interrupts", "", EOPNOTSUPP},
       {Driver::i915, {}, "this kernel's i915 driver has no PMU, or not the event interrupts", "Linux 4.16 or newer"},
       {Driver::xe, {}, kNotInXe, ""},
       {Driver::wddm, {}, "Windows does not count this", ""},

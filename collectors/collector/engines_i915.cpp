@@ -88,12 +88,13 @@ bool I915EnginesCollector::write_event(const Engine& engine, Event& event, const
   return true;
 }
 
-void I915EnginesCollector::report(const FeatureDescriptor& feature, bool counts, bool asked_for,
+void I915EnginesCollector::report(const FeatureDescriptor& feature, bool counts, bool asked_for, bool listed,
                                   SampleSink& out) const {
   if (counts) {
     out.available(feature);
   } else {
-    out.absent(feature, {!asked_for ? Reason::disabled : gpu_.virtual_function ? Reason::hardware : Reason::kernel, 0});
+    const Reason reason = !asked_for ? Reason::disabled : gpu_.virtual_function ? Reason::hardware : Reason::kernel;
+    out.absent(feature, {reason, reason == Reason::kernel && !listed ? EOPNOTSUPP : 0});
   }
 }
 
@@ -123,9 +124,12 @@ bool I915EnginesCollector::write_engines(SampleSink& out) {
       interrupts = true;
     }
   }
-  report(EnginesCollector::kBusyFeature, busy, true, out);
-  report(EnginesCollector::kWaitFeature, waits, sampled_, out);
-  report(EnginesCollector::kInterruptsFeature, interrupts, true, out);
+  const auto lists = [&](auto has) { return std::any_of(engines_.begin(), engines_.end(), has); };
+  report(EnginesCollector::kBusyFeature, busy, true, lists([](const Engine& e) { return e.busy.handle.has_value(); }),
+         out);
+  report(EnginesCollector::kWaitFeature, waits, sampled_,
+         lists([](const Engine& e) { return e.wait.handle || e.sema.handle; }), out);
+  report(EnginesCollector::kInterruptsFeature, interrupts, true, interrupts_.has_value(), out);
   return busy;
 }
 

@@ -45,7 +45,7 @@ class I915EnginesCollector final : public Collector {
   bool write_busy(Engine& engine, SampleSink& out);
   void take_over(ScrapePass& pass, SampleSink& out);
   std::optional<Ratio> advance(Event& event);
-  void report(const FeatureDescriptor& feature, bool counts, bool asked_for, SampleSink& out) const;
+  void report(const FeatureDescriptor& feature, bool counts, bool asked_for, bool listed, SampleSink& out) const;
 
   const Gpu& gpu_;
   PmuSession& pmu_;

@@ -2,6 +2,7 @@
 #include "collector/frequency.h"
 
 #include <array>
+#include <cerrno>
 #include <utility>
 
 #include "collector/shared/shared_options.h"
@@ -41,7 +42,12 @@ constexpr std::array<KernelAbsence, 3> kFrequencyNoFrequency{{
      "the graphics driver does not report its frequency",
      "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
 }};
-constexpr std::array<KernelAbsence, 3> kNoAverage{{
+constexpr std::array<KernelAbsence, 4> kNoAverage{{
+    {Driver::i915,
+     {},
+     "i915's PMU is there, but lists neither actual-frequency nor requested-frequency",
+     "",
+     EOPNOTSUPP},
     {Driver::i915,
      {},
      "this kernel's i915 driver has no PMU, or not the events actual-frequency and requested-frequency",
@@ -108,6 +114,7 @@ void FrequencyCollector::find_averages() {
     return;
   }
   find_averages_ = false;
+  no_averages_ = {Reason::kernel, EOPNOTSUPP};  // unless one of these is found
   for (const auto& [event, kind] :
        {std::pair<std::string_view, std::string_view>("actual-frequency", "actual"),
         std::pair<std::string_view, std::string_view>("requested-frequency", "requested")}) {

@@ -58,7 +58,7 @@ constexpr std::array<KernelAbsence, 2> kNoPmu{{
     {Driver::xe,
      {},
      "this kernel's xe driver has no PMU, or the GPU's firmware is too old for its events",
-     "Linux 6.17 or newer with current GuC firmware"},
+     "current GuC firmware; Linux 6.17 or newer"},
 }};
 constexpr FeatureDescriptor kSamplesFeature{"samples", "Engines sampled between the scrapes.", Need::perf_events, false,
                                             kNoPmu};

@@ -2,10 +2,49 @@
 #include "registry/kept_findings.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
+#include "base/scan.h"
+
 namespace igpu {
+namespace {
+
+using Release = std::pair<unsigned, unsigned>;
+
+// The highest of the releases "6.17" that a text names; 0.0: none.
+Release highest_release(std::string_view text) {
+  Release highest{};
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find_first_not_of("0123456789."));
+    if (const std::size_t dot = word.find('.'); dot != std::string_view::npos) {
+      const auto major = scan_integer<unsigned>(word.substr(0, dot));
+      const auto minor = scan_integer<unsigned>(word.substr(dot + 1, word.find('.', dot + 1) - dot - 1));
+      if (major && minor) highest = std::max(highest, {*major, *minor});
+    }
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+  }
+  return highest;
+}
+
+// A hint without a release that the kernel has reached. What it says about the kernel's configuration still helps.
+std::string without_reached_release(const std::string& hint, std::string_view running) {
+  constexpr std::string_view kOrNewer = " or newer", kAnyNewer = "a newer kernel";
+  const std::size_t begin = hint.find("Linux "), end = hint.find(kOrNewer, begin);
+  const bool names_release = begin != std::string::npos && end != std::string::npos;
+  const Release release = highest_release(running.substr(0, running.find_first_not_of("0123456789.")));
+  if ((!names_release && !hint.starts_with(kAnyNewer)) || release < highest_release(hint)) return hint;
+  if (!names_release) return {};
+  std::string_view rest = std::string_view(hint).substr(end + kOrNewer.size());
+  if (rest.starts_with(',')) rest.remove_prefix(1);
+  std::string before = hint.substr(0, begin);
+  if (rest.starts_with(" with ")) return before + "a kernel" + std::string(rest);
+  before.resize(before.find_last_not_of(" ,;") + 1);
+  return before.empty() || !rest.starts_with(';') ? before : before + std::string(rest);
+}
+
+}  // namespace
 
 bool KeptFindings::is_last(std::span<const NotedFeature> noted) const {
   return std::equal(noted.begin(), noted.end(), last_noted_.begin(), last_noted_.end(),
@@ -26,6 +65,9 @@ void KeptFindings::explain(Finding& finding, Machine& machine, const Gpu* gpu, s
                                    : advise(*finding.feature, finding.absent, facts.value_or(PermissionFacts{}), gpu);
   finding.cause = std::move(advice.cause);
   finding.hint = std::move(advice.hint);
+  std::array<char, 128> buffer;
+  if (const auto running = machine.proc.read("sys/kernel/osrelease", buffer); running && !machine.adapters)
+    finding.hint = without_reached_release(finding.hint, *running);
   // Without an errno, a flag disabled the feature.
   if (finding.absent.reason == Reason::disabled && finding.absent.os_error == 0)
     finding.hint = "--collector." + std::string(finding.collector);

@@ -364,6 +364,24 @@ TEST_CASE("a kernel without the PMU, and one that registers it shortly after the
   CHECK(engines.value(kBusy, {{"engine", "rcs0"}}) == 0.0);
 }
 
+TEST_CASE("a PMU without events of engines is no old kernel: the reason says what was found") {
+  TestMachine m;
+  m.tree.write("sys/bus/event_source/devices/i915/type", "17\n");
+  add_event(m, "rc6-residency", "0x100003");
+  add_event(m, "interrupts", "0x100002");
+  m.perf.add_pmu(kType);
+  CollectorRun<EnginesCollector> engines(m, integrated());
+  engines.collect();
+  for (const auto& noted : engines.sink().features()) {
+    if (noted.feature->name != "engine_busy") continue;
+    CHECK(noted.absent == Absent{Reason::kernel, EOPNOTSUPP});
+    CHECK(noted.feature->kernel_absences.front().os_error == EOPNOTSUPP);
+  }
+  CHECK(engines.missing("engine_busy") == Reason::kernel);
+  CHECK(engines.missing("engine_wait_sema") == Reason::kernel);
+  CHECK(engines.available("interrupts"));
+}
+
 TEST_CASE("a virtual function has no PMU and never will") {
   TestMachine m;
   Gpu vf = integrated();

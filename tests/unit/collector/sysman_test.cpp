@@ -74,22 +74,6 @@ TEST_CASE("power: a leap that no card can draw adds nothing") {
   CHECK(power.count("intel_gpu_power_watts") == 0);
 }
 
-TEST_CASE("power: energy that is lower once gives no power; the next one is over both windows") {
-  SysmanMachine m("energy 1 120000\n");
-  SysmanRun<PowerCollector> power(m);
-  m.pass(std::chrono::seconds(10));
-  power.collect();
-  m.adapters.play(std::string(kCard) + "energy 1 50000\n");
-  m.pass(std::chrono::seconds(16));
-  power.collect();  // 800 J
-  CHECK(power.value("intel_gpu_energy_joules_total") == doctest::Approx(1200));
-  CHECK(power.count("intel_gpu_power_watts") == 0);
-  m.pass(std::chrono::seconds(14));
-  power.collect();
-  CHECK(power.value("intel_gpu_energy_joules_total") == doctest::Approx(1500));
-  CHECK(power.value("intel_gpu_power_watts") == doctest::Approx(10));
-}
-
 TEST_CASE("power: a GPU that is bound again goes on from where it was") {
   SysmanMachine m("energy 1 120000\n");
   SysmanRun<PowerCollector> power(m);

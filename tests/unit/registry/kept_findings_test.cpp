@@ -4,7 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <cerrno>
+#include <set>
+#include <string>
 
+#include "igpu/monitor.h"
 #include "support/test_machine.h"
 
 using namespace igpu;
@@ -71,6 +74,57 @@ TEST_CASE("a refusal whose cause changes is explained again within a minute") {
   (void)k.explain(refused);
   k.m.clock.advance(1s);
   CHECK(says((*k.explain(refused))[0].cause, "is 2"));
+}
+
+TEST_CASE("no hint of any feature wants a release of Linux that the running kernel has reached") {
+  std::set<const FeatureDescriptor*> all;
+  for (const CollectorDescription& collector : describe_collectors())
+    all.insert(collector.features.begin(), collector.features.end());
+  std::size_t reached = 0;
+  for (const FeatureDescriptor* feature : all) {
+    for (const KernelAbsence& row : feature->kernel_absences) {
+      if (row.driver == Driver::wddm) continue;
+      CAPTURE(feature->name);
+      CAPTURE(row.hint);
+      const auto hint_on = [&](const char* release) {
+        Kept k;
+        if (row.driver) k.gpu.driver = *row.driver;
+        if (row.kind) k.gpu.kind = *row.kind;
+        k.m.tree.write("proc/sys/kernel/osrelease", release);
+        return k.explain({Kept::missing(*feature, {Reason::kernel, row.os_error})})->front().hint;
+      };
+      CHECK_FALSE(says(hint_on("99.1.0-2-amd64\n"), "or newer"));
+      CHECK_FALSE(says(hint_on("99.1.0-2-amd64\n"), "Linux"));
+      const std::string before = hint_on("4.4.0-142.9-generic\n");
+      if (row.hint.find("Linux ") == std::string_view::npos) continue;
+      ++reached;
+      CHECK(says(before, "or newer"));
+    }
+  }
+  CHECK(reached > 20);
+}
+
+TEST_CASE("what a hint says beside the release stays; a release that is not reached yet does, too") {
+  static constexpr KernelAbsence kRows[] = {
+      {{}, {}, "c", "Linux 6.2 or newer, with CONFIG_HWMON", 1},
+      {{}, {}, "c", "Linux 5.19 or newer; for GPUs with GuC submission 6.5; Gen7 and older have none", 2},
+      {{}, {}, "c", "mount -t debugfs none /sys/kernel/debug; Linux 6.1 or newer with CONFIG_DEBUG_FS", 3},
+      {{}, {}, "c", "current GuC firmware; Linux 6.1 or newer", 4},
+      {{}, {}, "c", "Linux 6.17 or newer (it came with 6.15 to 6.17)", 5}};
+  constexpr FeatureDescriptor kFeature{"f", "x.", Need::nothing_special, false, kRows};
+  const auto hint = [&](int row, const char* release) {
+    Kept k;
+    k.m.tree.write("proc/sys/kernel/osrelease", release);
+    return k.explain({Kept::missing(kFeature, {Reason::kernel, row})})->front().hint;
+  };
+  CHECK(hint(1, "6.2.0-39-generic\n") == "a kernel with CONFIG_HWMON");
+  CHECK(hint(1, "6.1.0-40-amd64\n") == kRows[0].hint);
+  CHECK(hint(2, "6.1.0\n") == kRows[1].hint);
+  CHECK(hint(2, "6.5.0\n").empty());
+  CHECK(hint(3, "6.12.0-124.8.1.el10\n") == "mount -t debugfs none /sys/kernel/debug; a kernel with CONFIG_DEBUG_FS");
+  CHECK(hint(4, "6.1.140\n") == "current GuC firmware");
+  CHECK(hint(5, "6.16.3\n") == kRows[4].hint);
+  CHECK(hint(5, "7.1-rc3\n").empty());
 }
 
 TEST_SUITE_END();
