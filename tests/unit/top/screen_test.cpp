@@ -60,6 +60,19 @@ TEST_CASE("power is shown with its limit, also on a card without power1_max, as 
   CHECK(has(power(""), "card 150.0 W"));
 }
 
+TEST_CASE("a status that does not fit says that it is cut") {
+  Frame hung = frame(
+      "intel_gpu_info{device=\"d\",card=\"card0\"} 1\n"
+      "intel_gpu_last_fault_timestamp_seconds{device=\"d\",kind=\"job_timeout\"} 1000\n");
+  hung.hosts.front().unix_time = igpu::Seconds{1048};
+  for (int width = 60; width < 100; ++width) {
+    CAPTURE(width);
+    const std::string shown = text(hung, {.detail = Detail::line}, {width, 24});
+    if (!has(shown, "job time")) continue;
+    CHECK((has(shown, "job timeout, 48 s ago") || has(shown, "\u2026")));
+  }
+}
+
 TEST_CASE("a hang is shown for a minute, by the clock of the machine; a GPU out of service as long as it is") {
   Frame hung = frame(
       "intel_gpu_info{device=\"d\",card=\"card0\"} 1\n"
