@@ -139,8 +139,7 @@ TEST_CASE("what docs/tracing.md shows on the sample recording works") {
   std::ifstream page(source_folder() + "/docs/tracing.md");
   std::size_t commands = 0;
   for (std::string line; std::getline(page, line);) {
-    if (!line.starts_with("    intel-gpu-exporter trace ") || line.find(" sample.pftrace") == std::string::npos)
-      continue;
+    if (!line.starts_with("intel-gpu-exporter trace ") || line.find(" sample.pftrace") == std::string::npos) continue;
     ++commands;
     CAPTURE(line);
     std::istringstream words(line);
