@@ -36,11 +36,13 @@ constexpr Metric<Ratio, 1> kPowerShare{"intel_gpu_power_limit_ratio",
 constexpr Metric<Amperes, 2> kCurrentLimit{
     "intel_gpu_current_limit_amperes", Kind::gauge, "Peak current limit.", {"device", "domain"}};
 
-constexpr std::array<KernelAbsence, 5> kNoTemperature{{
-    {Driver::i915, GpuKind::integrated, "no driver shows the CPU package's temperature: coretemp is not loaded",
-     "modprobe coretemp; a virtual machine has no such sensor"},
-    {Driver::xe, GpuKind::integrated, "no driver shows the CPU package's temperature: coretemp is not loaded",
-     "modprobe coretemp; a virtual machine has no such sensor"},
+constexpr std::array<KernelAbsence, 4> kNoTemperature{{
+    {{},
+     GpuKind::integrated,
+     "no driver shows the CPU package's temperature: coretemp is not loaded",
+     "the module coretemp; a virtual machine has no such sensor",
+     0,
+     "sudo modprobe coretemp"},
     {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no temperature of the card in hwmon",
      "Linux 6.14 or newer, with CONFIG_HWMON (it came with 6.12 to 6.14)"},
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no temperature of the card in hwmon",
@@ -50,9 +52,8 @@ constexpr std::array<KernelAbsence, 5> kNoTemperature{{
      "the graphics driver does not report its temperature",
      "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value: then --collector.sysman"},
 }};
-constexpr std::array<KernelAbsence, 5> kNoTemperatureLimits{{
+constexpr std::array<KernelAbsence, 4> kNoTemperatureLimits{{
     kNoTemperature[0],
-    kNoTemperature[1],
     {Driver::i915, GpuKind::discrete, "the i915 driver has no limits of temperatures, in any version", ""},
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no limits of temperatures in hwmon",
      "Linux 7.0 or newer, with CONFIG_HWMON, if the card states them"},

@@ -36,13 +36,7 @@ class PowerCollector final : public Collector {
       {"device", "domain", "source"}};
   static constexpr Metric<Watts, 3> kPower{
       "intel_gpu_power_watts", Kind::gauge, "Mean power over the window.", {"device", "domain", "source"}};
-  static constexpr std::array<KernelAbsence, 7> kNoPower{{
-      {Driver::i915, GpuKind::integrated,
-       "this kernel offers neither the PMU power nor an energy zone in /sys/class/powercap",
-       "modprobe -a rapl intel_rapl_msr; a virtual machine has neither"},
-      {Driver::xe, GpuKind::integrated,
-       "this kernel offers neither the PMU power nor an energy zone in /sys/class/powercap",
-       "modprobe -a rapl intel_rapl_msr; a virtual machine has neither"},
+  static constexpr std::array<KernelAbsence, 5> kNoPower{{
       {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no energy counter of the card in hwmon",
        "Linux 6.2 or newer, with CONFIG_HWMON"},
       {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no energy counter of the card in hwmon",

@@ -22,11 +22,12 @@ PermissionFacts permission_facts(Machine& machine);
 struct Advice {
   std::string cause;
   std::string hint;
+  Rights rights = Rights::none;
+  std::string command = {};
 };
 // The advice for a machine without an Intel GPU.
 Advice no_gpu_advice(const Machine& machine, const std::string& sysfs_root);
-// cause: what is missing or denied. hint: the exact command that helps; empty if none does. gpu: the GPU that lacks the
-// feature; null: the machine does.
+// The members as in Finding. gpu: the GPU that lacks the feature; null: the machine does.
 Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts,
               const Gpu* gpu = nullptr);
 // Of a GPU that sleeps, what is known without waking it: whether the feature is of another system (nullopt), and

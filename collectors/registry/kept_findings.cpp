@@ -65,6 +65,8 @@ void KeptFindings::explain(Finding& finding, Machine& machine, const Gpu* gpu, s
                                    : advise(*finding.feature, finding.absent, facts.value_or(PermissionFacts{}), gpu);
   finding.cause = std::move(advice.cause);
   finding.hint = std::move(advice.hint);
+  finding.rights = advice.rights;
+  finding.command = std::move(advice.command);
   std::array<char, 128> buffer;
   if (const auto running = machine.proc.read("sys/kernel/osrelease", buffer); running && !machine.adapters)
     finding.hint = without_reached_release(finding.hint, *running);

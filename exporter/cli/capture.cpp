@@ -42,13 +42,7 @@ void add_paragraph(std::string& out, const std::string& text, std::size_t indent
 std::string unreadable(const CaptureOutcome& outcome) {
   std::string text;
   for (const Fix& fix : fixes_for(outcome.last->findings())) {
-    std::vector<std::string> names;
-    for (const Finding* const finding : fix.findings) {
-      std::string name(finding->feature->name);
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
-    }
-    std::string line;
-    for (const std::string& name : names) line += (line.empty() ? "" : ", ") + name;
+    std::string line = names_of(fix);
     if (!fix.hint.empty()) line += ": " + fix.hint;
     add_paragraph(text, line);
   }
@@ -91,7 +85,8 @@ int write_capture(const Options& options, const std::string& path, bool kernel_b
   std::string out = (to_output ? "standard output" : clean_text(path)) + ": " + std::to_string(outcome.gpus.size()) +
                     (outcome.gpus.size() == 1 ? " GPU, " : " GPUs, ") + std::to_string(request.passes) + " passes, " +
                     std::to_string(outcome.files.size()) + " files.\n";
-  if (outcome.gpus.empty()) add_paragraph(out, std::string(kNoGpu) + " here: see doctor.");
+  if (outcome.gpus.empty() && model_of(PageView(outcome.last->lists())).npus.empty())
+    add_paragraph(out, std::string(kNoGpu) + " here: see doctor.");
   for (const std::string& line : outcome.left_out) add_paragraph(out, line);
   add_paragraph(out, page_report(outcome));
   if (!missing.empty()) out += '\n' + missing;

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/doctor_report.h"
 #include "cli/output.h"
+#include "cli/place.h"
 #include "cli/sandbox_plan.h"
 #include "cli/workload_rules.h"
 #include "cli/write_capture.h"
@@ -15,6 +16,7 @@
 #include "igpu/monitor.h"
 #include "report/fixes.h"
 #include "report/gpu_advice.h"
+#include "self/build_info.h"
 #include "service/watched_files.h"
 #include "web_config/web_config_file.h"
 
@@ -38,11 +40,11 @@ std::string report_for_others(Diagnosis diagnosis) {
   diagnosis.web_config_file.clear();
   diagnosis.web_config_error.clear();
   std::erase_if(diagnosis.advice, [](const Advice& advice) { return advice.names_programs; });
+  std::string text = doctor_text(diagnosis);
   const std::string program = program_path();
-  for (std::string& line : diagnosis.grants)
-    if (const std::size_t at = line.find(program); at != std::string::npos)
-      line.replace(at, program.size(), "intel-gpu-exporter");
-  return doctor_text(diagnosis);
+  for (std::size_t at = 0; (at = text.find(program, at)) != std::string::npos; at += kProgramName.size())
+    text.replace(at, program.size(), kProgramName);
+  return text;
 }
 
 }  // namespace
@@ -65,10 +67,12 @@ int doctor(const Options& options) {
   diagnosis.web_config_file = options.web_config_file;
   diagnosis.web_config_error = web_config_error(options.web_config_file, log);
   const PlaceEvidence evidence = real_evidence();
-  diagnosis.place = detect_place(evidence);
-  diagnosis.grants =
-      how_to_grant(missing_grants(diagnosis.findings, perf_event_paranoid(evidence, options.monitor.procfs_root)),
-                   diagnosis.place, program_path());
+  const Place place = detect_place(evidence);
+  diagnosis.place = place_of_grants(findings, place, program_path());
+  const bool optional = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return is_optional_fix(finding) && finding.rights != Rights::none;
+  });
+  if (optional) diagnosis.optional = how_to_grant(findings, place, program_path(), true);
   diagnosis.sysfs_root = options.monitor.sysfs_root;
   HostModel model = model_of(PageView(result->lists()));
   if (std::any_of(model.gpus.begin(), model.gpus.end(), snapshot::busy_but_slow)) {

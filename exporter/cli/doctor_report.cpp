@@ -7,6 +7,7 @@
 #include "report/gpu_summary.h"
 #include "report/no_gpu.h"
 #include "self/build_info.h"
+#include "text/ascii.h"
 #include "text/unicode.h"
 #include "text/wrap.h"
 
@@ -34,8 +35,8 @@ struct State {
   bool (*includes)(const Finding&);
 };
 
-constexpr bool lacks(const Finding& finding, Reason reason) {
-  return !finding.available && !finding.feature->optional && finding.absent.reason == reason;
+bool lacks(const Finding& finding, Reason reason) {
+  return !finding.available && finding.absent.reason == reason && !is_optional_fix(finding);
 }
 
 constexpr std::string_view kNotInHardware = "this hardware does not have it: ";
@@ -51,6 +52,7 @@ constexpr State kStates[] = {
     {"-", "turned off or not set up: ", [](const Finding& finding) { return lacks(finding, Reason::disabled); }},
     {"-", "no version of this driver has it: ",
      [](const Finding& finding) { return lacks(finding, Reason::kernel) && !is_missing(finding); }},
+    {"-", "optional: ", is_optional_fix},
     {"-", kNotInHardware, [](const Finding& finding) { return lacks(finding, Reason::hardware); }}};
 
 void add_states(std::string& out, std::span<const Finding> findings, const std::string& device, bool of_function) {
@@ -71,13 +73,6 @@ void add_states(std::string& out, std::span<const Finding> findings, const std::
   };
   if (std::any_of(findings.begin(), findings.end(), pins_modules))
     add_line(out, "-", "while jobs are counted, i915, or gpu_sched and xe, cannot be unloaded");
-  for (const Finding& finding : findings) {
-    if (finding.device != device || finding.feature == nullptr || !finding.feature->optional || finding.available)
-      continue;
-    add_line(out, "-", "optional: " + std::string(finding.feature->name) + ": " + finding.cause);
-    add_line(out, "", std::string(finding.feature->meaning));
-    if (!finding.hint.empty()) add_line(out, "", "to have it: " + finding.hint);
-  }
 }
 
 // Not wrapped where it is a line to copy.
@@ -89,27 +84,26 @@ void add_advice(std::string& out, std::span<const Advice> all, const std::string
   }
 }
 
-// "error_state of 0000:00:02.0: GPU hangs captured by the kernel.", one line per feature, with all its GPUs.
-std::vector<std::string> gains(const Fix& fix) {
-  std::vector<std::pair<const FeatureDescriptor*, std::string>> features;
-  for (const Finding* finding : fix.findings) {
-    const auto same = [&](const auto& known) { return known.first == finding->feature; };
-    auto known = std::find_if(features.begin(), features.end(), same);
-    if (known == features.end()) known = features.insert(features.end(), {finding->feature, ""});
-    if (finding->device.empty()) continue;
-    known->second += (known->second.empty() ? " of " : ", ") + finding->device;
+// Lines are not wrapped: they are copied.
+void add_steps(std::string& out, std::span<const GrantStep> steps) {
+  for (const GrantStep& step : steps) {
+    out += '\n';
+    if (!step.text.empty()) {
+      out += "  ";
+      append_wrapped(out, clean_text(step.text), 2);
+      out += '\n';
+    }
+    for (std::string_view rest : step.lines)
+      while (!rest.empty()) {
+        const std::string line = clean_text(std::string(take_until(rest, '\n')));
+        out += "  " + line + '\n';
+      }
   }
-  std::vector<std::string> lines;
-  lines.reserve(features.size());
-  for (const auto& [feature, devices] : features) {
-    lines.push_back(std::string(feature->name) + devices + ": " + std::string(feature->meaning));
-  }
-  return lines;
 }
 
-void add_fixes(std::string& out, const std::vector<Fix>& fixes) {
+void add_fixes(std::string& out, const std::vector<Fix>& fixes, const std::string& title) {
   if (fixes.empty()) return;
-  add_title(out, "What to do");
+  add_title(out, title);
   std::size_t number = 0;
   for (const Fix& fix : fixes) {
     const std::string mark = std::to_string(++number) + ".";
@@ -117,7 +111,7 @@ void add_fixes(std::string& out, const std::vector<Fix>& fixes) {
     for (const std::string& cause : fix.causes) {
       if (!cause.empty()) add_line(out, "", "why: " + cause);
     }
-    for (const std::string& gain : gains(fix)) {
+    for (const std::string& gain : gains_of(fix)) {
       out.append(kFindingIndent, ' ');
       out += "* ";
       append_wrapped(out, clean_text(gain), kFindingIndent + 2);
@@ -148,13 +142,6 @@ void add_web_config(std::string& out, const Diagnosis& diagnosis) {
            "fix: correct it; until then the exporter does not start, and a running one keeps its configuration");
 }
 
-// Not wrapped: lines to copy.
-void add_place(std::string& out, const Diagnosis& diagnosis) {
-  add_title(out, "Where it runs: " + title(diagnosis.place));
-  if (diagnosis.grants.empty()) add_line(out, "ok", "no permission is missing here");
-  for (const std::string& line : diagnosis.grants) out += "  " + clean_text(line) + '\n';
-}
-
 void add_no_gpu(std::string& out, const std::string& sysfs_root) {
   const NoGpuAdvice advice = no_gpu_advice(sysfs_root);
   add_title(out, std::string(kNoGpu) + '.');
@@ -169,7 +156,7 @@ std::string verdict(const Diagnosis& diagnosis) {
     return "Nothing is missing, as far as known without waking a GPU that is asleep.";
   if (diagnosis.complete()) return "Nothing is missing.";
   if (diagnosis.gpus.empty() && diagnosis.npus.empty()) return "No GPU to monitor.";
-  return std::to_string(diagnosis.missing()) + " missing.";
+  return std::to_string(diagnosis.missing()) + " missing; what to do is at the top.";
 }
 
 }  // namespace
@@ -179,12 +166,23 @@ std::size_t Diagnosis::missing() const { return machine().missing() + (web_confi
 bool Diagnosis::asleep() const { return machine().asleep(); }
 
 DiagnosedMachine Diagnosis::machine() const {
-  return {gpus,  npus, unbound, findings, failed_collectors, {std::string(to_string(place.kind)), place.unit, grants},
-          advice};
+  return {gpus, npus, unbound, findings, failed_collectors, place, advice};
 }
 
 std::string doctor_text(const Diagnosis& diagnosis) {
   std::string out;
+  if (diagnosis.gpus.empty() && diagnosis.npus.empty() && diagnosis.unbound.empty())
+    add_no_gpu(out, diagnosis.sysfs_root);
+  for (const snapshot::Unbound& gpu : diagnosis.unbound) {
+    add_title(out, name_of(gpu), gpu.address);
+    add_line(out, is_guests(gpu) ? "-" : "MISSING", why_unbound(gpu));
+    if (const std::string command = command_for(gpu); !command.empty())
+      out += std::string(kFindingIndent, ' ') + clean_text(command) + '\n';
+  }
+  if (diagnosis.complete()) out += verdict(diagnosis) + '\n';
+  if (!diagnosis.place.title.empty()) add_title(out, diagnosis.place.title);
+  add_steps(out, diagnosis.place.steps);
+  add_fixes(out, fixes_for(diagnosis.findings), "What each brings");
   for (const Gpu& gpu : diagnosis.gpus) {
     const std::string name = gpu.name.empty() ? "(unknown name)" : gpu.name;
     const std::string function = gpu.virtual_function ? ", virtual function" : "";
@@ -194,12 +192,6 @@ std::string doctor_text(const Diagnosis& diagnosis) {
   }
   for (const snapshot::Npu& npu : diagnosis.npus)
     add_title(out, name_of(npu) + " (NPU, intel_vpu); its features are listed below", npu.address);
-  for (const snapshot::Unbound& gpu : diagnosis.unbound) {
-    add_title(out, name_of(gpu), gpu.address);
-    add_line(out, is_guests(gpu) ? "-" : "MISSING", why_unbound(gpu));
-    if (const std::string command = command_for(gpu); !command.empty())
-      out += std::string(kFindingIndent, ' ') + clean_text(command) + '\n';
-  }
   std::string machine;
   add_states(machine, diagnosis.findings, "", false);
   if (!machine.empty()) {
@@ -212,10 +204,10 @@ std::string doctor_text(const Diagnosis& diagnosis) {
   }
   add_web_config(out, diagnosis);
   add_sandbox(out, diagnosis.sandbox);
-  if (diagnosis.gpus.empty() && diagnosis.unbound.empty()) add_no_gpu(out, diagnosis.sysfs_root);
-  add_fixes(out, fixes_for(diagnosis.findings));
-  add_place(out, diagnosis);
-  add_title(out, verdict(diagnosis));
+  add_fixes(out, fixes_for(diagnosis.findings, true), "Optional");
+  if (!diagnosis.optional.empty()) add_title(out, "With what is optional, instead of the lines at the top:");
+  add_steps(out, diagnosis.optional);
+  if (!diagnosis.complete()) add_title(out, verdict(diagnosis));
   return out;
 }
 

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/place.h"
 #include "igpu/device.h"
 #include "igpu/feature.h"
 #include "igpu/model.h"
@@ -27,8 +26,8 @@ struct Diagnosis {
   std::string web_config_error;                         // "" if it is valid
   SandboxOutcomes sandbox;
   std::string sysfs_root;  // where GPUs were searched
-  Place place;
-  std::vector<std::string> grants;  // lines that grant what is missing there
+  PlaceOfGrants place;
+  std::vector<GrantStep> optional;  // grant also what is optional; empty if that needs nothing more
   std::vector<Advice> advice;       // what no missing feature tells
 
   std::size_t missing() const;  // features, failed collectors, drivers, a bad web configuration
@@ -37,7 +36,7 @@ struct Diagnosis {
   DiagnosedMachine machine() const;  // refers to this
 };
 
-// For people: the features of each GPU, then the fixes, each once.
+// For people: the commands, each once, what they bring, and the features of each GPU.
 std::string doctor_text(const Diagnosis& diagnosis);
 // For programs and bug reports; one line.
 std::string doctor_json(const Diagnosis& diagnosis);

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <cctype>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,8 +20,6 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr int kMainlineParanoidLevel = 2;  // the highest at which CAP_PERFMON is enough
-
 // The service in whose cgroup this process is: "0::/system.slice/intel-gpu-exporter.service". Not one of a user's
 // session, from which people start programs by hand.
 std::string system_unit(const std::string& cgroup) {
@@ -31,14 +30,6 @@ std::string system_unit(const std::string& cgroup) {
   const std::size_t end = std::min(cgroup.find_first_of("/\n", begin), cgroup.size());
   const std::string unit = cgroup.substr(begin, end - begin);
   return unit.ends_with(".service") ? unit : std::string();
-}
-
-std::string joined_rights(const std::set<std::string>& capabilities, std::string_view prefix,
-                          std::string_view separator) {
-  std::string text;
-  for (const std::string& name : capabilities)
-    text += (text.empty() ? "" : std::string(separator)) + std::string(prefix) + name;
-  return text;
 }
 
 bool contains(const std::string& text, std::string_view part) { return lower(text).find(part) != std::string::npos; }
@@ -54,85 +45,175 @@ bool is_in_own_namespace(const PlaceEvidence& evidence) {
          is_another_namespace(evidence, "/proc/self/ns/cgroup", "cgroup:[4026531835]");
 }
 
-using Lines = std::vector<std::string>;
+// What grants a right in each place. "": nothing does there, or nothing needs to.
+struct RightRow {
+  Rights right;
+  int number;                   // of the capability (linux/capability.h); -1: it is none
+  std::string_view capability;  // without CAP_
+  std::string_view shell;       // a command of bare metal
+  std::string_view unit;        // a line of [Service]
+  std::string_view engine;      // flags of docker run and podman run
+  std::string_view pod;         // a line of the pod's spec
+  std::string_view container;   // in words, where another program starts the container
+};
+constexpr std::string_view kLevelCommand = "sudo sysctl kernel.perf_event_paranoid=2";
+constexpr RightRow kRights[] = {
+    {Rights::bpf, 39, "BPF", "", "", "", "", ""},
+    {Rights::dac_read_search, 2, "DAC_READ_SEARCH", "", "", "", "", ""},
+    {Rights::perfmon, 38, "PERFMON", "", "", "", "", ""},
+    {Rights::sys_ptrace, 19, "SYS_PTRACE", "", "", "", "", ""},
+    {Rights::syslog, 34, "SYSLOG", "", "DeviceAllow=/dev/kmsg r", "--device /dev/kmsg:/dev/kmsg:r", "",
+     "the device /dev/kmsg"},
+    {Rights::syslog, -1, "", "", "ProtectKernelLogs=no", "", "", ""},
+    {Rights::render_group, -1, "", "sudo usermod -aG render \"$USER\"", "SupplementaryGroups=render",
+     "--device /dev/dri --group-add \"$(stat -c %g /dev/dri/renderD128)\"",
+     "securityContext: {supplementalGroups: [GID]}", "the device /dev/dri/renderD128 and the group that owns it"},
+    {Rights::host_processes, -1, "", "", "",
+     "--pid host --security-opt apparmor=unconfined --security-opt label=disable", "hostPID: true",
+     "the host's PID namespace (runc: leave out \"pid\")"},
+    {Rights::host_users, -1, "", "", "PrivateUsers=no", "--userns=host", "hostUsers: true",
+     "the host's user namespace (runc: leave out \"user\")"},
+};
 
-Lines on_bare_metal(const Grants& grants, const std::string& program) {
-  Lines lines;
-  if (!grants.capabilities.empty()) {
-    lines.push_back("sudo setcap " + lower(joined_rights(grants.capabilities, "cap_", ",")) + "+ep \\");
-    lines.push_back("  " + program);
-  }
-  if (grants.render_node) lines.emplace_back("sudo usermod -aG render \"$USER\"   # then log in again");
-  return lines;
+bool includes(Rights rights, Rights right) { return (rights & right) != Rights::none; }
+
+std::string capabilities(Rights rights, std::string_view prefix, std::string_view separator) {
+  std::string text;
+  for (const RightRow& row : kRights)
+    if (row.number >= 0 && includes(rights, row.right))
+      text.append(text.empty() ? "" : separator).append(prefix).append(row.capability);
+  return text;
 }
 
-Lines in_unit(const Grants& grants, const std::string& unit, bool own_users) {
-  const std::string capabilities = joined_rights(grants.capabilities, "CAP_", " ");
-  Lines lines{"sudo systemctl edit " + unit + "   # and add:", "[Service]"};
-  if (!grants.capabilities.empty()) {
-    lines.push_back("AmbientCapabilities=" + capabilities);
-    lines.push_back("CapabilityBoundingSet=" + capabilities);
-  }
-  if (own_users) lines.emplace_back("PrivateUsers=no");
-  if (grants.render_node) lines.emplace_back("SupplementaryGroups=render");
-  lines.push_back("# then: sudo systemctl restart " + unit);
-  return lines;
+std::vector<std::string> column(Rights rights, std::string_view RightRow::*place) {
+  std::vector<std::string> cells;
+  for (const RightRow& row : kRights)
+    if (includes(rights, row.right) && !(row.*place).empty()) cells.emplace_back(row.*place);
+  return cells;
 }
 
-Lines in_engine(const Grants& grants, std::string_view engine, bool own_users) {
-  Lines lines{"sudo " + std::string(engine) + " run \\"};
-  if (own_users) lines.emplace_back("  --userns=host \\");
-  if (grants.render_node)
-    lines.emplace_back("  --device /dev/dri --group-add \"$(stat -c %g /dev/dri/renderD128)\" \\");
-  if (grants.host_processes) {
-    lines.emplace_back("  --pid host --security-opt apparmor=unconfined \\");
-    lines.emplace_back("  --security-opt label=disable \\");
-  }
-  for (const std::string& name : grants.capabilities) lines.push_back("  --cap-add " + name + " \\");
-  lines.emplace_back("  ...   # the flags and the image as before");
-  return lines;
+// A word of a shell's line.
+std::string in_shell(const std::string& word) {
+  constexpr std::string_view kPlain = "/._+-";
+  const bool plain = std::all_of(word.begin(), word.end(), [&](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos;
+  });
+  return plain ? word : "'" + word + "'";
 }
 
-Lines in_kubernetes(const Grants& grants, bool own_users) {
-  Lines lines{"kubectl -n NAMESPACE patch daemonset intel-gpu-exporter -p '", "spec:", "  template:", "    spec:"};
-  if (own_users) lines.emplace_back("      hostUsers: true");
-  if (grants.host_processes) lines.emplace_back("      hostPID: true");
-  if (grants.render_node) lines.emplace_back("      securityContext: {supplementalGroups: [GID]}");
-  if (!grants.capabilities.empty()) {
-    lines.insert(lines.end(),
-                 {"      containers:", "      - name: intel-gpu-exporter", "        securityContext:",
-                  "          capabilities: {add: [" + joined_rights(grants.capabilities, "", ", ") + "]}"});
-  }
-  lines.back() += '\'';
-  if (grants.render_node) {
-    lines.emplace_back("# GID: stat -c %g /dev/dri/renderD128 on the node;");
-    lines.emplace_back("# the device: a hostPath, or a device plugin (docs/kubernetes.md)");
-  }
-  return lines;
+// The capabilities of a process: "CapPrm:\t0000004000080000".
+Rights held_rights(const std::string& status) {
+  constexpr std::string_view kPermitted = "CapPrm:\t";
+  const std::size_t at = status.find(kPermitted);
+  if (at == std::string::npos) return Rights::none;
+  const std::uint64_t bits = std::strtoull(status.c_str() + at + kPermitted.size(), nullptr, 16);
+  Rights held = Rights::none;
+  for (const RightRow& row : kRights)
+    if (row.number >= 0 && (bits >> static_cast<unsigned>(row.number) & 1) != 0) held = held | row.right;
+  return held;
 }
 
-// Started by runc, crun, nspawn or the like: there is no command to copy.
-Lines in_container(const Grants& grants, bool own_users) {
-  Lines lines{"# In the settings of the container (runc: config.json), add:"};
-  if (own_users) lines.emplace_back("# - the host's user namespace (runc: leave out \"user\")");
-  if (!grants.capabilities.empty())
-    lines.push_back("# - the capabilities " + joined_rights(grants.capabilities, "CAP_", ", "));
-  if (grants.host_processes) lines.emplace_back("# - the host's PID namespace (runc: leave out \"pid\")");
-  if (grants.render_node) lines.emplace_back("# - the device /dev/dri/renderD128 and the group that owns it");
-  return lines;
+using Steps = std::vector<GrantStep>;
+
+// setcap replaces the capabilities that the file has.
+Steps on_bare_metal(Rights rights, const Place& place, const std::string& program) {
+  GrantStep step{"", column(rights, &RightRow::shell)};
+  if (!capabilities(rights, "", "").empty())
+    step.lines.insert(step.lines.begin(), "sudo setcap " + lower(capabilities(rights | place.held, "cap_", ",")) +
+                                              "+ep \\\n  " + in_shell(program));
+  Steps steps{step};
+  if (includes(rights, Rights::render_group))
+    steps.push_back({"Then log in again: the new group counts from there.", {}});
+  if (includes(rights, Rights::host_users))
+    steps.push_back({"Then start it outside this user namespace (unshare -U), where capabilities count.", {}});
+  return steps;
 }
 
-Lines in_lxc(const Grants& grants) {
-  Lines lines;
-  if (grants.render_node) {
-    lines.emplace_back("pct set ID -dev0 /dev/dri/renderD128,gid=GID   # Proxmox VE, on the host;");
-    lines.emplace_back("# GID: getent group render, in the container");
+// Lists in drop-ins add to those of the unit.
+Steps in_unit(Rights rights, const std::string& unit) {
+  std::vector<std::string> lines = column(rights, &RightRow::unit);
+  if (const std::string all = capabilities(rights, "CAP_", " "); !all.empty())
+    lines.insert(lines.begin(), {"AmbientCapabilities=" + all, "CapabilityBoundingSet=" + all});
+  if (lines.empty()) return {};
+  const std::string folder = "/etc/systemd/system/" + unit + ".d";
+  std::string write = "printf '%s\\n' '[Service]'";
+  for (const std::string& line : lines) write += " \\\n  '" + line + "'";
+  write += " |\n  sudo tee " + folder + "/rights.conf";
+  return {{"", {"sudo mkdir -p " + folder, write, "sudo systemctl daemon-reload", "sudo systemctl restart " + unit}}};
+}
+
+Steps in_engine(Rights rights, const std::string& engine) {
+  std::vector<std::string> flags = column(rights, &RightRow::engine);
+  for (const RightRow& row : kRights)
+    if (row.number >= 0 && includes(rights, row.right)) flags.push_back("--cap-add " + std::string(row.capability));
+  if (flags.empty()) return {};
+  for (std::string& flag : flags) flag += " \\";
+  return {{"Add to `" + engine + " run`, before the image:", flags, false}};
+}
+
+Steps in_kubernetes(Rights rights) {
+  std::string patch = "kubectl -n NAMESPACE patch daemonset intel-gpu-exporter -p '\nspec:\n  template:\n    spec:";
+  for (const std::string& line : column(rights, &RightRow::pod)) patch += "\n      " + line;
+  if (const std::string all = capabilities(rights, "", ", "); !all.empty())
+    patch +=
+        "\n      containers:\n      - name: intel-gpu-exporter\n        securityContext:\n"
+        "          capabilities: {add: [" +
+        all + "]}";
+  std::string text = "Run, with the namespace in place of NAMESPACE";
+  if (includes(rights, Rights::render_group))
+    text +=
+        " and the output of `stat -c %g /dev/dri/renderD128` on the node in place of GID; the device comes from a "
+        "hostPath or a device plugin (docs/kubernetes.md)";
+  return {{text + ":", {patch + "'"}, false}};
+}
+
+// Started by runc, crun, nspawn or the like: there is no command.
+Steps in_container(Rights rights) {
+  std::vector<std::string> words = column(rights, &RightRow::container);
+  if (const std::string all = capabilities(rights, "CAP_", ", "); !all.empty())
+    words.insert(words.begin(), "the capabilities " + all);
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : "; ") + word;
+  if (text.empty()) return {};
+  return {{"Add to the settings of the container (runc: config.json): " + text + ".", {}}};
+}
+
+Steps in_lxc(Rights rights) {
+  Steps steps;
+  if (includes(rights, Rights::render_group))
+    steps.push_back(
+        {"On the host (Proxmox VE), with the container's number in place of ID and that of its group render "
+         "(`getent group render` in it) in place of GID:",
+         {"pct set ID -dev0 /dev/dri/renderD128,gid=GID"},
+         false});
+  if (!capabilities(rights, "", "").empty())
+    steps.push_back(
+        {"An unprivileged container cannot get the rest: run the exporter on the host, where it reports this "
+         "container as well (docs/containers.md).",
+         {}});
+  return steps;
+}
+
+Steps steps_in(const Place& place, Rights rights, const std::string& program) {
+  switch (place.kind) {
+    case PlaceKind::bare_metal:
+      return on_bare_metal(rights, place, program);
+    case PlaceKind::systemd_unit:
+      return in_unit(rights, place.unit);
+    case PlaceKind::docker:
+      return in_engine(rights, "docker");
+    case PlaceKind::podman:
+      return in_engine(rights, "podman");
+    case PlaceKind::kubernetes:
+      return in_kubernetes(rights);
+    case PlaceKind::lxc:
+      return in_lxc(rights);
+    case PlaceKind::container:
+      return in_container(rights);
+    case PlaceKind::wsl:
+      break;
   }
-  if (!grants.capabilities.empty()) {
-    lines.emplace_back("# An unprivileged container cannot get the rest: run the exporter on the");
-    lines.emplace_back("# host, where it reports this container as well (docs/containers.md)");
-  }
-  return lines;
+  return {};
 }
 
 }  // namespace
@@ -194,15 +275,8 @@ Place place_by_marks(const PlaceEvidence& evidence) {
 Place detect_place(const PlaceEvidence& evidence) {
   Place place = place_by_marks(evidence);
   place.own_users = is_another_namespace(evidence, "/proc/self/ns/user", "user:[4026531837]");
+  place.held = held_rights(evidence.read("/proc/self/status").value_or(""));
   return place;
-}
-
-std::optional<int> perf_event_paranoid(const PlaceEvidence& evidence, const std::string& procfs_root) {
-  const std::string path = procfs_root + "/sys/kernel/perf_event_paranoid";
-  const std::optional<std::string> text = evidence.read(path.c_str());
-  int level = 0;
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), level).ec != std::errc()) return std::nullopt;
-  return level;
 }
 
 std::string program_path() {
@@ -210,83 +284,45 @@ std::string program_path() {
   return path.empty() ? std::string(kProgramName) : path;
 }
 
-Grants missing_grants(std::span<const Finding> findings, std::optional<int> perf_event_paranoid) {
-  Grants grants;
+std::vector<GrantStep> how_to_grant(std::span<const Finding> findings, const Place& place, const std::string& program,
+                                    bool optional) {
+  if (place.kind == PlaceKind::wsl) return {{"WSL has no i915 or xe device: run the exporter under Linux itself.", {}}};
+  Rights rights = Rights::none;
+  GrantStep everywhere;  // for the kernel, which a container shares with its host
   for (const Finding& finding : findings) {
-    if (!is_missing(finding) || finding.absent.reason != Reason::permission) continue;
-    switch (finding.feature->need) {
-      case Need::perf_events:
-      case Need::awake_event:
-      case Need::rapl_pmu:
-      case Need::imc_pmu:
-        grants.paranoid_level = perf_event_paranoid.value_or(0) > kMainlineParanoidLevel;
-        grants.capabilities.insert("PERFMON");
-        break;
-      case Need::perfmon_capability:
-        grants.capabilities.insert("PERFMON");
-        break;
-      case Need::other_processes:
-        grants.capabilities.insert("SYS_PTRACE");
-        grants.host_processes = true;
-        break;
-      case Need::descriptor_links:
-      case Need::powercap_file:
-      case Need::root_only_file:
-        grants.capabilities.insert("DAC_READ_SEARCH");
-        break;
-      case Need::render_node:
-        grants.render_node = true;
-        break;
-      case Need::kernel_log:  // optional, and its own hint names them
-      case Need::uevents:     // its own hint names the setting
-      case Need::card_hwmon:
-      case Need::client_finder:    // its own hint names the capabilities
-      case Need::job_events:       // its own hint names them
-      case Need::hang_events:      // likewise
-      case Need::tracker_folder:   // its own hint names the command
-      case Need::container_files:  // likewise
-      case Need::windows_rights:   // likewise
-      case Need::nothing_special:
-        break;
-    }
+    if (!is_missing(finding) && !(optional && is_optional_fix(finding))) continue;
+    rights = rights | finding.rights;
+    if (!finding.command.empty() &&
+        std::find(everywhere.lines.begin(), everywhere.lines.end(), finding.command) == everywhere.lines.end())
+      everywhere.lines.push_back(finding.command);
   }
-  return grants;
+  if (includes(rights, Rights::perf_level) && place.kind != PlaceKind::lxc)
+    everywhere.lines.emplace_back(kLevelCommand);
+  if (place.own_users && !capabilities(rights, "", "").empty()) rights = rights | Rights::host_users;
+  Steps steps;
+  if (rights != Rights::none && rights != Rights::perf_level) steps = steps_in(place, rights, program);
+  const bool here = place.kind == PlaceKind::bare_metal || place.kind == PlaceKind::systemd_unit;
+  if (!here) everywhere.text = "On the host:";
+  if (!everywhere.lines.empty()) steps.insert(here ? steps.begin() : steps.end(), everywhere);
+  std::erase_if(steps, [](const GrantStep& step) { return step.text.empty() && step.lines.empty(); });
+  return steps;
 }
 
-std::vector<std::string> how_to_grant(const Grants& grants, const Place& place, const std::string& program) {
-  if (place.kind == PlaceKind::wsl) return {"# WSL has no i915 or xe device: run the exporter under Linux itself"};
-  if (grants.none()) return {};
-  Lines lines;
-  switch (place.kind) {
-    case PlaceKind::bare_metal:
-    case PlaceKind::wsl:
-      lines = on_bare_metal(grants, program);
-      if (place.own_users && !grants.capabilities.empty())
-        lines.emplace_back("# then start it outside this user namespace (unshare -U), where they count");
-      break;
-    case PlaceKind::systemd_unit:
-      lines = in_unit(grants, place.unit, place.own_users);
-      break;
-    case PlaceKind::docker:
-      lines = in_engine(grants, "docker", place.own_users);
-      break;
-    case PlaceKind::podman:
-      lines = in_engine(grants, "podman", place.own_users);
-      break;
-    case PlaceKind::kubernetes:
-      lines = in_kubernetes(grants, place.own_users);
-      break;
-    case PlaceKind::lxc:
-      return in_lxc(grants);
-    case PlaceKind::container:
-      lines = in_container(grants, place.own_users);
-      break;
+PlaceOfGrants place_of_grants(std::span<const Finding> findings, const Place& place, const std::string& program) {
+  PlaceOfGrants grants{std::string(to_string(place.kind)), place.unit, how_to_grant(findings, place, program)};
+  // A fix counts if something grants it alone.
+  std::size_t missing = 0, granted = 0;
+  for (const Fix& fix : fixes_for(findings)) {
+    const std::size_t count = fix.findings.size();
+    missing += count;
+    const std::vector<GrantStep> alone = how_to_grant({fix.findings.front(), 1}, place, program);
+    const auto grants_it = [&](const GrantStep& step) {
+      return !step.lines.empty() || place.kind == PlaceKind::container;
+    };
+    if (std::any_of(alone.begin(), alone.end(), grants_it)) granted += count;
   }
-  if (grants.paranoid_level) {
-    const bool here = place.kind == PlaceKind::bare_metal || place.kind == PlaceKind::systemd_unit;
-    lines.push_back(std::string("sudo sysctl kernel.perf_event_paranoid=2") + (here ? "" : "   # on the host"));
-  }
-  return lines;
+  grants.title = title_of(grants.steps, title(place), granted, missing);
+  return grants;
 }
 
 }  // namespace igpu::exporter

@@ -112,12 +112,9 @@ ServiceNotifier connect_to_manager(const Environment& environment, std::string& 
 }
 
 // Of this place, which is recognised while its files are readable.
-FindGrants grants_here(const Options& options) {
-  const PlaceEvidence evidence = real_evidence();
-  return [place = detect_place(evidence), paranoid = perf_event_paranoid(evidence, options.monitor.procfs_root),
-          program = program_path()](std::span<const Finding> findings) {
-    return PlaceOfGrants{std::string(to_string(place.kind)), place.unit,
-                         how_to_grant(missing_grants(findings, paranoid), place, program)};
+FindGrants grants_here() {
+  return [place = detect_place(real_evidence()), program = program_path()](std::span<const Finding> findings) {
+    return place_of_grants(findings, place, program);
   };
 }
 
@@ -200,7 +197,7 @@ int serve(const Options& options) {
   std::shared_ptr<EarlyAccess> early =
       event_opener ? open_early(monitor_options, *event_opener) : open_early(monitor_options);
   return_freed_memory();  // the kernel's types, ten megabytes, are read to load the BPF programs and freed again
-  const FindGrants find_grants = grants_here(options);
+  const FindGrants find_grants = grants_here();
   sandbox.drop_privileges();
   Monitor monitor(monitor_options, log, std::move(early));
   if (monitor.simulated()) {

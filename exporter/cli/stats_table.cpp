@@ -67,7 +67,7 @@ std::string stats_table(const PageView& view, std::span<const Gpu> gpus) {
                        to_string(gpu.driver) + (gpu.virtual_function ? ", virtual function)" : ")"),
                    2);
     out += '\n';
-    if (summary.suspended) out += "  suspended; values that would wake it are not read\n";
+    if (summary.suspended) out += "  asleep; values appear when a program wakes it\n";
     for (const SummarySection& section : summary.sections) add_section(out, section);
     add_processes(out, summary.processes);
   }
@@ -76,7 +76,7 @@ std::string stats_table(const PageView& view, std::span<const Gpu> gpus) {
     out += clean_text(npu.address) + "  ";
     append_wrapped(out, clean_text(name_of(npu)) + " (NPU, intel_vpu)", 2);
     out += '\n';
-    if (npu.suspended.value_or(false)) out += "  suspended; it is not woken\n";
+    if (npu.suspended.value_or(false)) out += "  asleep; values appear when a program wakes it\n";
     for (const SummarySection& section : sections_of(npu)) add_section(out, section);
   }
   return out;

@@ -41,40 +41,31 @@ std::string spoken(std::string_view name) {
   return words;
 }
 
-// Each feature once, however many GPUs lack it.
-std::string names_of(const Fix& fix) {
-  std::vector<std::string_view> names;
-  std::string text;
-  for (const Finding* finding : fix.findings) {
-    const std::string_view name = finding->feature->name;
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    text += (names.empty() ? "" : ", ") + spoken(name);
-    names.push_back(name);
-  }
-  return text;
+// What is copied is commands only.
+void add_command(Html& html, std::string_view command) {
+  html.markup("<div class=\"command\"><code>").text(command).markup("</code></div>");
 }
 
-// The lines that grant at once what the fixes below ask for.
+// Grants at once what the fixes below ask for.
 void add_grants(Html& html, const PlaceOfGrants& place) {
-  if (place.grants.empty()) return;
-  html.markup("<div class=\"fix\"><strong>Permissions are missing. Here (")
-      .text(place.unit.empty() ? place.kind : place.unit)
-      .markup(") these lines grant them:</strong><div class=\"command\"><code>");
-  for (std::size_t i = 0; i < place.grants.size(); ++i) html.text(i == 0 ? "" : "\n").text(place.grants[i]);
-  html.markup("</code></div></div>\n");
+  if (place.steps.empty()) return;
+  html.markup("<div class=\"fix\"><strong>").text(place.title).markup("</strong>");
+  for (const GrantStep& step : place.steps) {
+    if (!step.text.empty()) html.markup("\n<p>").text(step.text).markup("</p>");
+    std::string lines;
+    for (const std::string& line : step.lines) lines += (lines.empty() ? "" : "\n") + line;
+    if (!lines.empty()) add_command(html, lines);
+  }
+  html.markup("</div>\n");
 }
 
 void add_fix(Html& html, const Fix& fix) {
-  html.markup("<div class=\"fix\"><strong>Missing: ").text(names_of(fix)).markup("</strong>");
+  html.markup("<div class=\"fix\"><strong>Missing: ").text(spoken(names_of(fix))).markup("</strong>");
   for (const std::string& cause : fix.causes) {
     if (!cause.empty()) html.markup("\n<p>Why: ").text(cause).markup("</p>");
   }
-  if (fix.hint.empty()) {
-    html.markup("\n<p>Nothing can be done here about this.</p>");
-  } else {
-    html.markup("\n<div class=\"command\"><code>").text(fix.hint).markup("</code></div>");
-  }
-  html.markup("\n<details><summary>What it brings</summary><ul>");
+  html.markup("\n<p>").text(fix.hint.empty() ? "Nothing can be done here about this." : "Needs: " + fix.hint);
+  html.markup("</p>\n<details><summary>What it brings</summary><ul>");
   for (const Finding* finding : fix.findings) {
     html.markup("\n<li>").text(finding->feature->name);
     if (!finding->device.empty()) html.markup(" of ").text(finding->device);
@@ -95,12 +86,7 @@ void add_fixes(Html& html, bool has_devices, const HostModel& host, std::span<co
             " is here now. One that comes later is found without a "
             "restart; if one should be here, run <code>intel-gpu-exporter doctor</code>.</p>\n");
   } else if (fixes.empty() && std::ranges::all_of(host.unbound, is_guests)) {
-    const bool all = std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
-      return !finding.available && finding.feature != nullptr && finding.feature->optional;
-    });
-    html.markup("<p class=\"ok\">Nothing: all that these GPUs and this kernel offer can be read")
-        .markup(all ? "" : ", except what is optional")
-        .markup(".</p>\n");
+    html.markup("<p class=\"ok\">Everything readable is being read.</p>\n");
   }
   for (const snapshot::Unbound& gpu : host.unbound)
     html.markup("<p class=\"fix\">")
@@ -128,7 +114,7 @@ void add_sections(Html& html, const std::vector<SummarySection>& sections) {
 void add_npu(Html& html, const snapshot::Npu& npu) {
   html.markup("<section class=\"gpu\"><h3>").text(name_of(npu)).markup("</h3>\n<p class=\"about\">");
   html.text(npu.address).markup(" · NPU · intel_vpu · ").text(npu.accel).markup("</p>\n");
-  if (npu.suspended.value_or(false)) html.markup("<p>Suspended.</p>\n");
+  if (npu.suspended.value_or(false)) html.markup("<p>Asleep. Values appear when a program wakes it.</p>\n");
   add_sections(html, sections_of(npu));
   html.markup("</section>\n");
 }
@@ -144,7 +130,7 @@ void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary, const std::s
   }
   html.markup("</p>\n");
   if (!trouble.empty()) html.markup("<p class=\"fix\">").text(trouble).markup("</p>\n");
-  if (summary.suspended) html.markup("<p>Suspended; what would wake it is not read.</p>\n");
+  if (summary.suspended) html.markup("<p>Asleep. Values appear when a program wakes it.</p>\n");
   add_sections(html, summary.sections);
   if (!summary.processes.empty()) {
     html.markup(

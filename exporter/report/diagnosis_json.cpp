@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "igpu/missing.h"
-#include "report/fixes.h"
 #include "report/gpu_json.h"
 #include "report/gpu_summary.h"
 
@@ -64,8 +63,15 @@ void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine) {
   }
   json.end_array().name("place").begin_object().member("kind", machine.place.kind);
   if (!machine.place.unit.empty()) json.member("unit", machine.place.unit);
-  json.name("grants").begin_array();
-  for (const std::string& line : machine.place.grants) json.value(line);
+  if (!machine.place.title.empty()) json.member("title", machine.place.title);
+  json.name("steps").begin_array();
+  for (const GrantStep& step : machine.place.steps) {
+    json.begin_object();
+    if (!step.text.empty()) json.member("text", step.text);
+    json.name("lines").begin_array();
+    for (const std::string& line : step.lines) json.value(line);
+    json.end_array().member("runs", step.runs).end_object();
+  }
   json.end_array().end_object().name("failed_collectors").begin_array();
   for (const std::string_view collector : machine.failed_collectors) json.value(collector);
   json.end_array();

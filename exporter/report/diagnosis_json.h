@@ -13,18 +13,13 @@
 #include "igpu/device.h"
 #include "igpu/feature.h"
 #include "igpu/model.h"
+#include "report/fixes.h"
 #include "report/gpu_advice.h"
 
 // Shared by `doctor --json` and the API.
 namespace igpu::exporter {
 
-// Where the program runs, and how missing permissions are granted there.
-struct PlaceOfGrants {
-  std::string kind;                 // "systemd unit"
-  std::string unit;                 // "" unless it is one
-  std::vector<std::string> grants;  // lines to copy; "# ..." are remarks
-};
-// The same for a program that keeps running: what is missing changes, the place does not. May be empty.
+// Of a program that keeps running: what is missing changes, the place does not. May be empty.
 using FindGrants = std::function<PlaceOfGrants(std::span<const Finding>)>;
 
 struct DiagnosedMachine {

@@ -2,27 +2,80 @@
 #include "report/fixes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "igpu/monitor.h"
 
 namespace igpu::exporter {
 
-std::vector<Fix> fixes_for(std::span<const Finding> findings) {
+bool is_optional_fix(const Finding& finding) {
+  return !finding.available && finding.feature != nullptr && finding.feature->optional && !finding.hint.empty();
+}
+
+std::string title_of(std::span<const GrantStep> steps, const std::string& place, std::size_t granted,
+                     std::size_t missing) {
+  if (missing == 0) return {};
+  const auto counted = [](std::size_t count, const char* one, const char* more) {
+    return std::to_string(count) + (count == 1 ? one : more);
+  };
+  if (granted == 0)
+    return counted(missing, " value is", " values are") + " missing, and no command here grants " +
+           (missing == 1 ? "it." : "them.");
+  const std::string values =
+      (granted == missing ? "" : std::to_string(granted) + " of ") + counted(missing, " value", " values");
+  std::size_t commands = 0;
+  for (const GrantStep& step : steps) {
+    if (!step.runs || (step.lines.empty() && commands == 0)) return "This grants " + values + " here (" + place + "):";
+    commands += step.lines.size();
+  }
+  return counted(commands, " command grants ", " commands grant ") + values + ":";
+}
+
+std::vector<Fix> fixes_for(std::span<const Finding> findings, bool optional) {
   std::vector<Fix> fixes;
   for (const Finding& finding : findings) {
-    if (!is_missing(finding)) continue;
+    if (!is_missing(finding) && !is_optional_fix(finding)) continue;
     // Without a hint, findings are grouped by cause.
     const auto same = [&](const Fix& fix) {
       return fix.hint == finding.hint && (!fix.hint.empty() || fix.causes.front() == finding.cause);
     };
     auto fix = std::find_if(fixes.begin(), fixes.end(), same);
-    if (fix == fixes.end()) fix = fixes.insert(fixes.end(), {finding.hint, {finding.cause}, {}});
+    if (fix == fixes.end()) fix = fixes.insert(fixes.end(), {finding.hint, {finding.cause}, {}, {}});
     if (std::find(fix->causes.begin(), fix->causes.end(), finding.cause) == fix->causes.end()) {
       fix->causes.push_back(finding.cause);
     }
-    fix->findings.push_back(&finding);
+    (is_missing(finding) ? fix->findings : fix->optional).push_back(&finding);
   }
+  std::erase_if(fixes, [&](const Fix& fix) { return fix.findings.empty() != optional; });
   return fixes;
+}
+
+std::string names_of(const Fix& fix) {
+  std::vector<std::string_view> names;
+  for (const Finding* finding : fix.findings)
+    if (std::find(names.begin(), names.end(), finding->feature->name) == names.end())
+      names.push_back(finding->feature->name);
+  std::string text;
+  for (const std::string_view name : names) text.append(text.empty() ? "" : ", ").append(name);
+  return text;
+}
+
+std::vector<std::string> gains_of(const Fix& fix) {
+  std::vector<std::pair<const FeatureDescriptor*, std::string>> features;
+  std::vector<const Finding*> findings = fix.findings;
+  findings.insert(findings.end(), fix.optional.begin(), fix.optional.end());
+  for (const Finding* finding : findings) {
+    const auto same = [&](const auto& known) { return known.first == finding->feature; };
+    auto known = std::find_if(features.begin(), features.end(), same);
+    if (known == features.end()) known = features.insert(features.end(), {finding->feature, ""});
+    if (finding->device.empty()) continue;
+    known->second += (known->second.empty() ? " of " : ", ") + finding->device;
+  }
+  std::vector<std::string> lines;
+  lines.reserve(features.size());
+  for (const auto& [feature, devices] : features)
+    lines.push_back(std::string(feature->name) + devices + ": " + std::string(feature->meaning));
+  return lines;
 }
 
 // What the collectors that are always on cannot read is the least useful to know.

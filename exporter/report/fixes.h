@@ -12,14 +12,40 @@
 // GPUs.
 namespace igpu::exporter {
 
-struct Fix {
-  std::string hint;                      // the command or setting; "" if nothing can be done
-  std::vector<std::string> causes;       // without duplicates
-  std::vector<const Finding*> findings;  // the features it enables
+// One thing to do. Text and lines are apart, so that what is copied runs.
+struct GrantStep {
+  std::string text;                // a sentence before the lines; "" if they need none
+  std::vector<std::string> lines;  // each a command, perhaps of several lines of text
+  bool runs = true;                // as it is; false: flags, or commands with a word to replace
 };
 
-// The findings that are missing, grouped by hint, in order of appearance. They point into findings.
-std::vector<Fix> fixes_for(std::span<const Finding> findings);
+// Where the program runs, and how missing permissions are granted there.
+struct PlaceOfGrants {
+  std::string kind;  // "systemd unit"
+  std::string unit;  // "" unless it is one
+  std::vector<GrantStep> steps = {};
+  std::string title = {};  // "2 commands grant 14 values:"
+};
+// The title of steps in this place that bring so many of the missing values.
+std::string title_of(std::span<const GrantStep> steps, const std::string& place, std::size_t granted,
+                     std::size_t missing);
+
+struct Fix {
+  std::string hint;                      // in words; "" if nothing can be done
+  std::vector<std::string> causes;       // without duplicates
+  std::vector<const Finding*> findings;  // the missing features that it brings
+  std::vector<const Finding*> optional;  // the optional ones
+};
+
+// Whether an optional feature could be had.
+bool is_optional_fix(const Finding& finding);
+// What brings the findings that are missing, grouped by hint, in order of appearance, with what is optional and needs
+// the same. optional: instead, what brings only optional ones. They point into findings.
+std::vector<Fix> fixes_for(std::span<const Finding> findings, bool optional = false);
+// The names of the features, each once, however many GPUs lack it: "error_state, wedged".
+std::string names_of(const Fix& fix);
+// "error_state of 0000:00:02.0, 0000:03:00.0: GPU hangs captured by the kernel.", one line for each feature.
+std::vector<std::string> gains_of(const Fix& fix);
 
 // Hangs are what the fewest look for, but identity, which reports them, is the first collector.
 std::vector<Finding> most_useful_first(std::span<const Finding> findings);

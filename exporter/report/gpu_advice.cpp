@@ -28,8 +28,8 @@ std::string users_of(const GpuModel& gpu) {
 void about_sleep(std::vector<Advice>& all, const GpuModel& gpu) {
   const std::string& address = gpu.gpu.address;
   if (const std::string_view why = snapshot::out_of_service(gpu); !why.empty()) {
-    all.push_back(
-        {address, true, "it is " + std::string(why) + ": nothing can use it", "see IntelGpuWedged in docs/runbook.md"});
+    all.push_back({address, true,
+                   "it is " + std::string(why) + ": nothing can use it; see IntelGpuWedged in docs/runbook.md", ""});
     return;
   }
   if (gpu.may_sleep && !*gpu.may_sleep) {
@@ -92,8 +92,9 @@ void about_clock(std::vector<Advice>& all, const GpuModel& gpu) {
   all.push_back({gpu.gpu.address, true,
                  "it is busy but slow: " + std::string(to_string(found->engine_class)) + " is " +
                      std::to_string(std::lround(found->busy.value * 100)) + " % busy at " + mhz(found->actual) +
-                     " of " + mhz(found->allowed) + ", and the driver gives no reason for throttling",
-                 "see IntelGpuBusyButSlow in docs/runbook.md"});
+                     " of " + mhz(found->allowed) +
+                     ", and the driver gives no reason for throttling; see IntelGpuBusyButSlow in docs/runbook.md",
+                 ""});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "report/no_gpu.h"
 #include "text/formatted.h"
 
 namespace igpu::exporter {
@@ -185,6 +186,11 @@ std::string command_for(const Unbound& gpu) {
   if (gpu.error == "force_probe") return force;
   if (!gpu.error.empty()) return "sudo dmesg | grep " + gpu.address;
   return "sudo modprobe -a i915 xe  # if they are loaded: " + force;
+}
+
+std::string nothing_to_show(const HostModel& host) {
+  if (host.npus.empty()) return std::string(kNoGpu) + ".\n";
+  return "An NPU, and no Intel GPU: `stats` and `top` show the NPU.\n";
 }
 
 }  // namespace igpu::exporter

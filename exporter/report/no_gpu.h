@@ -4,8 +4,14 @@
 #include <string>
 #include <string_view>
 
+#include "igpu/model.h"
+
 // Texts for a machine without an Intel GPU.
 namespace igpu::exporter {
+
+// Instead of an empty table.
+std::string nothing_to_show(const HostModel& host);
+inline bool shows_devices(const HostModel& host) { return !host.gpus.empty() || !host.npus.empty(); }
 
 extern const std::string_view kNoGpu;  // "No Intel GPU bound to i915 or xe"
 

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "cli/place.h"
 #include "igpu/monitor.h"
 #include "report/fixes.h"
 #include "simulation/simulation.h"
@@ -20,6 +21,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
+const exporter::Place kPlace{exporter::PlaceKind::systemd_unit, "intel-gpu-exporter.service"};
+
 std::string page_of(std::string_view profile) {
   RecordingLog log;
   const auto parts = std::make_shared<SimulatedParts>(profile);
@@ -32,7 +35,7 @@ std::string page_of(std::string_view profile) {
   const std::vector<Finding> findings = exporter::most_useful_first(result->findings());
   std::string page = exporter::index_page("/metrics", monitor->gpus(), findings, PageView(result->lists()),
                                           Seconds{1e12},  // long after any fault
-                                          {"systemd unit", "intel-gpu-exporter.service", {"sudo systemctl edit it"}});
+                                          exporter::place_of_grants(findings, kPlace, "/usr/bin/intel-gpu-exporter"));
   return page.erase(page.find("<footer"));  // the version
 }
 

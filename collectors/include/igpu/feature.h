@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,6 +38,26 @@ enum class Need {
   container_files,     // what kubelet and container engines keep on the host's file system
 };
 
+// Permissions that bring a feature: a set. `doctor` knows the commands that grant them in each place.
+enum class Rights : std::uint32_t {
+  none = 0,
+  perfmon = 1 << 0,  // this and the next four: the capabilities
+  sys_ptrace = 1 << 1,
+  dac_read_search = 1 << 2,
+  bpf = 1 << 3,
+  syslog = 1 << 4,          // with /dev/kmsg
+  render_group = 1 << 5,    // with /dev/dri
+  host_processes = 1 << 6,  // the host's PID namespace, and no confinement that hides processes
+  host_users = 1 << 7,      // the host's user namespace
+  perf_level = 1 << 8,      // kernel.perf_event_paranoid at most 2
+};
+constexpr Rights operator|(Rights a, Rights b) {
+  return static_cast<Rights>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
+}
+constexpr Rights operator&(Rights a, Rights b) {
+  return static_cast<Rights>(static_cast<std::uint32_t>(a) & static_cast<std::uint32_t>(b));
+}
+
 // Why a kernel does not offer a feature (Reason::kernel), in words. Features themselves are detected, never derived
 // from a version, because distributions backport drivers. If the first release is not known exactly, the text names a
 // range of releases.
@@ -44,8 +65,9 @@ struct KernelAbsence {
   std::optional<Driver> driver;  // nullopt: either
   std::optional<GpuKind> kind;   // nullopt: either
   std::string_view cause;
-  std::string_view hint;  // "": no version has it
-  int os_error = 0;       // 0: any
+  std::string_view hint;          // "": no version has it
+  int os_error = 0;               // 0: any
+  std::string_view command = {};  // as in Finding
 };
 
 struct FeatureDescriptor {
@@ -62,9 +84,11 @@ struct Finding {
   std::string_view collector;
   std::string device;  // "" for machine-wide features
   bool available = true;
-  Absent absent;      // meaningful unless available
-  std::string cause;  // one line: what was denied, by what
-  std::string hint;   // the exact command or setting; "" if there is no fix
+  Absent absent;                 // meaningful unless available
+  std::string cause;             // one line: what was denied, by what
+  std::string hint;              // in words: what would bring it; "" if there is no fix
+  Rights rights = Rights::none;  // if a permission does
+  std::string command = {};      // if a command does that is the same everywhere: "sudo modprobe coretemp"
 };
 
 }  // namespace igpu

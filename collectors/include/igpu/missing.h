@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "igpu/feature.h"
 
 namespace igpu {
@@ -14,5 +16,8 @@ inline bool is_missing(const Finding& finding) {
   return finding.absent.reason == Reason::permission ||
          (finding.absent.reason == Reason::kernel && !finding.hint.empty());
 }
+
+// In words, what permission a feature needs: "CAP_PERFMON". "": everybody may read it.
+std::string right_for(const FeatureDescriptor& feature);
 
 }  // namespace igpu

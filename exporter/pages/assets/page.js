@@ -9,7 +9,7 @@
   const kTimeout = 12000;   // ms for one answer
   const kHistory = 300;     // seconds of the lines
   const kRows = 10;         // of a table, unless all are asked for
-  const kClasses = ['render', 'compute', 'video', 'video_enhance', 'copy'];
+  const kClasses = ['render', 'copy', 'video', 'video_enhance', 'compute'];  // as in docs/words.md
   const kIdle = 0.0005;  // shown as 0.0 %
 
   // --- elements ---
@@ -233,7 +233,7 @@
     return {value: watts(main.watts), note: notes.join(' · '), line: main.watts, most: main.limit, text: watts};
   }
 
-  function clockTile(gpu) {
+  function frequencyTile(gpu) {
     const all = gpu.clocks || [];
     if (!all.length) return;
     const main = all.reduce((a, b) => b.hertz > a.hertz ? b : a);
@@ -309,7 +309,7 @@
 
   const kTiles = {
     power: powerTile,
-    clock: clockTile,
+    frequency: frequencyTile,
     temperature: temperatureTile,
     fan: fanTile,
     memory: memoryTile,
@@ -431,7 +431,7 @@
       const about = [gpu.device, gpu.kind, gpu.driver, gpu.card, gpu.render_node, pcie(gpu)];
       setText(this.about, about.filter(Boolean).join(' · '));
       const asleep = gpu.suspended === true, broken = gpu.out_of_service, limited = gpu.throttle_reasons.length > 0;
-      setText(this.state, broken || (asleep ? 'asleep' : limited ? 'clock limited' : 'awake'));
+      setText(this.state, broken || (asleep ? 'asleep' : limited ? 'throttled' : 'awake'));
       setAttribute(
           this.state, 'class',
           'state ' +
@@ -441,7 +441,7 @@
                              'awake'));
 
       const engines = enginesOf(gpu);
-      const notes = asleep ? ['Asleep; what would wake it is not read.'] : [];
+      const notes = asleep ? ['Asleep. Values appear when a program wakes it.'] : [];
       const tiles = this.showTiles(gpu, now);
       if (!asleep && !engines.length && !tiles)
         notes.push('None of its values can be read here; what to do about it stands above.');
@@ -546,9 +546,7 @@
     const box = el('div', {class: 'fix'}, el('strong', {}, 'Missing: ' + names.join(', ')));
     for (const cause of fix.causes)
       if (cause) box.append(el('p', {}, 'Why: ' + cause));
-    box.append(
-        fix.hint ? el('div', {class: 'command'}, el('code', {}, fix.hint)) :
-                   el('p', {}, 'Nothing can be done here about this.'));
+    box.append(el('p', {}, fix.hint ? 'Needs: ' + fix.hint : 'Nothing can be done here about this.'));
     const list = fix.brings.map((one) => {
       const known = meanings.get(one.feature) || {};
       return el(
@@ -559,12 +557,14 @@
     return box;
   }
 
-  // The lines that grant at once what the fixes below ask for.
+  // Grants at once what the fixes below ask for. What is copied is commands only.
   function grantsBox(place) {
-    return el(
-        'div', {class: 'fix'},
-        el('strong', {}, 'Permissions are missing. Here (' + (place.unit || place.kind) + ') these lines grant them:'),
-        el('div', {class: 'command'}, el('code', {}, place.grants.join('\n'))));
+    const box = el('div', {class: 'fix'}, el('strong', {}, place.title));
+    for (const step of place.steps) {
+      if (step.text) box.append(el('p', {}, step.text));
+      if (step.lines.length) box.append(el('div', {class: 'command'}, el('code', {}, step.lines.join('\n'))));
+    }
+    return box;
   }
 
   function showDoctor(doctor) {
@@ -574,7 +574,7 @@
         if (!one.available) meanings.set(one.feature, one);
     }
     const boxes = doctor.fixes.map((fix) => fixBox(fix, meanings));
-    if (doctor.place.grants.length) boxes.unshift(grantsBox(doctor.place));
+    if (doctor.place.steps.length) boxes.unshift(grantsBox(doctor.place));
     if (doctor.gpus.length + (doctor.npus || []).length === 0)
       boxes.unshift(el('p', {class: 'fix'}, 'No Intel GPU bound to i915 or xe is here now. One that comes is found.'));
     for (const gpu of doctor.unbound || []) {
@@ -588,8 +588,7 @@
     if (doctor.failed_collectors.length)
       boxes.push(el('p', {class: 'fix'}, 'Failed: ' + doctor.failed_collectors.join(', ') + '. The log says why.'));
     if (boxes.length === 0)
-      boxes.push(el('p', {class: 'ok'},
-                    'Nothing: all that these GPUs and this kernel offer can be read, except what is optional.'));
+      boxes.push(el('p', {class: 'ok'}, 'Everything readable is being read.'));
     arrange(todo, [todo.firstElementChild, ...boxes]);
     addCopyButtons(todo);
     placeToDo();

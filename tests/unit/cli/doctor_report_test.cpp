@@ -48,6 +48,37 @@ std::string section(const std::string& text, const std::string& title) {
 
 TEST_SUITE_BEGIN("doctor_report");
 
+TEST_CASE("it begins with what to do: commands alone, each once, then what they bring") {
+  const FeatureDescriptor firmware{"firmware", "Firmware.", Need::render_node, false, {}, true};
+  const Finding findings[] = {absent(kBusy, "0000:00:02.0", Reason::permission, "refused", "group render"),
+                              absent(firmware, "0000:00:02.0", Reason::permission, "refused", "group render"),
+                              absent(firmware, "0000:03:00.0", Reason::permission, "refused", "group render")};
+  Diagnosis found = diagnosis(findings);
+  found.place = {"bare metal",
+                 "",
+                 {{"", {"sudo usermod -aG render \"$USER\"", "printf x |\n  sudo tee y"}}, {"Then log in again.", {}}},
+                 "2 commands grant 1 value:"};
+  const std::string text = doctor_text(found);
+  CHECK(
+      text.starts_with("2 commands grant 1 value:\n\n"
+                       "  sudo usermod -aG render \"$USER\"\n"
+                       "  printf x |\n"
+                       "    sudo tee y\n\n"
+                       "  Then log in again.\n\n"
+                       "What each brings\n"
+                       "  1.       group render\n"
+                       "           why: refused\n"
+                       "           * engine_busy of 0000:00:02.0: Busy time of every engine.\n"
+                       "           * firmware of 0000:00:02.0, 0000:03:00.0: Firmware.\n\n"));
+  CHECK(text.find("group render") == text.rfind("group render"));
+  CHECK(text.find("usermod") == text.rfind("usermod"));
+  const Json place = Json::parse(doctor_json(found)).at("place");
+  CHECK(place.at("title") == "2 commands grant 1 value:");
+  CHECK(place.at("steps").at(0).at("lines").size() == 2);
+  CHECK(place.at("steps").at(0).at("runs") == true);
+  CHECK(place.at("steps").at(1).at("text") == "Then log in again.");
+}
+
 TEST_CASE("findings are grouped by fix, each fix once; absent hardware is one line") {
   const char* const hint = "give it CAP_PERFMON";
   const Finding findings[] = {absent(kBusy, "0000:00:02.0", Reason::permission, "refused", hint),
@@ -63,8 +94,8 @@ TEST_CASE("findings are grouped by fix, each fix once; absent hardware is one li
         "0000:00:02.0  UHD Graphics 770 (integrated, i915)\n"
         "  MISSING  not permitted: engine_busy, power\n"
         "  -        this hardware does not have it: fan, voltage");
-  CHECK(section(text, "What to do") ==
-        "What to do\n"
+  CHECK(section(text, "What each brings") ==
+        "What each brings\n"
         "  1.       give it CAP_PERFMON\n"
         "           why: refused\n"
         "           * engine_busy of 0000:00:02.0, 0000:03:00.0: Busy time of every\n"
@@ -73,7 +104,7 @@ TEST_CASE("findings are grouped by fix, each fix once; absent hardware is one li
         "  2.       give it CAP_SYS_PTRACE\n"
         "           why: fdinfo refused\n"
         "           * processes: GPU use of other users' processes.");
-  CHECK(text.ends_with("\n4 missing.\n"));
+  CHECK(text.ends_with("\n4 missing; what to do is at the top.\n"));
   CHECK_FALSE(found.complete());
 }
 
@@ -146,11 +177,14 @@ TEST_CASE("what only saves time is optional: its hint is shown, and it is not mi
   const std::string text = doctor_text(found);
   CHECK(section(text, "This machine") ==
         "This machine\n"
-        "  -        optional: client_finder: BPF programs are denied\n"
-        "           Takes less time.\n"
-        "           to have it: give it CAP_BPF");
-  CHECK(text.find("What to do") == std::string::npos);
-  CHECK(text.ends_with("\nNothing is missing.\n"));
+        "  -        optional: client_finder");
+  CHECK(section(text, "Optional") ==
+        "Optional\n"
+        "  1.       give it CAP_BPF\n"
+        "           why: BPF programs are denied\n"
+        "           * client_finder: Takes less time.\n");
+  CHECK(text.find("What each brings") == std::string::npos);
+  CHECK(text.starts_with("Nothing is missing.\n"));
 }
 
 TEST_CASE("who lets jobs be counted reads that the driver's modules stay loaded meanwhile") {
@@ -168,7 +202,7 @@ TEST_CASE("who lets jobs be counted reads that the driver's modules stay loaded 
 
 TEST_CASE("the verdict: nothing missing, unknown while asleep, or no GPU") {
   Diagnosis found = diagnosis({});
-  CHECK(doctor_text(found).ends_with("\nNothing is missing.\n"));
+  CHECK(doctor_text(found).starts_with("Nothing is missing.\n"));
   CHECK(found.complete());
   const Finding asleep[] = {absent(kBusy, "0000:00:02.0", Reason::suspended)};
   found.findings = asleep;

@@ -5,8 +5,6 @@
 
 #include <map>
 
-#include "text/wrap.h"
-
 using namespace igpu;
 using namespace igpu::exporter;
 
@@ -35,22 +33,31 @@ constexpr FeatureDescriptor kBusy{"engine_busy", "Busy.", Need::perf_events};
 constexpr FeatureDescriptor kProcesses{"processes", "Processes.", Need::other_processes, true};
 constexpr FeatureDescriptor kMemory{"memory", "Memory.", Need::render_node};
 constexpr FeatureDescriptor kErrors{"error_state", "Hangs.", Need::root_only_file};
+constexpr FeatureDescriptor kLog{"kernel_log", "Hangs.", Need::kernel_log, true, {}, true};
+constexpr const char* kProgram = "/usr/bin/intel-gpu-exporter";
 
-std::vector<Finding> denied() {
-  std::vector<Finding> findings;
-  for (const FeatureDescriptor* feature : {&kBusy, &kProcesses, &kMemory, &kErrors})
-    findings.push_back({feature, "c", "", false, {Reason::permission}, "", ""});
-  return findings;
+Finding denied_one(const FeatureDescriptor& feature, Rights rights) {
+  return {&feature, "c", "", false, {Reason::permission}, "", "a hint", rights};
 }
 
-std::string granted(PlaceKind kind, std::optional<int> level = 3, bool own_users = false) {
-  const Place place{kind, kind == PlaceKind::systemd_unit ? "gpu.service" : "", own_users};
+std::vector<Finding> denied(Rights level = Rights::perf_level) {
+  return {denied_one(kBusy, Rights::perfmon | level),
+          denied_one(kProcesses, Rights::sys_ptrace | Rights::host_processes),
+          denied_one(kMemory, Rights::render_group), denied_one(kErrors, Rights::dac_read_search)};
+}
+
+std::string text_of(const std::vector<GrantStep>& steps) {
   std::string text;
-  for (const std::string& line : how_to_grant(missing_grants(denied(), level), place, "/usr/bin/intel-gpu-exporter")) {
-    CHECK_MESSAGE(text_width(line) + 2 <= kTextWidth, line);
-    text += line + "\n";
+  for (const GrantStep& step : steps) {
+    if (!step.text.empty()) text += "(" + step.text + ")\n";
+    for (const std::string& line : step.lines) text += line + "\n";
   }
   return text;
+}
+
+std::string granted(PlaceKind kind, Rights level = Rights::perf_level, bool own_users = false) {
+  const Place place{kind, kind == PlaceKind::systemd_unit ? "gpu.service" : "", Rights::none, own_users};
+  return text_of(how_to_grant(denied(level), place, kProgram));
 }
 
 }  // namespace
@@ -99,41 +106,79 @@ TEST_CASE("a container without an engine's marks is recognised by its namespaces
   CHECK(Machine{{{"/.dockerenv", ""}}, {}, own}.place().kind == PlaceKind::docker);
 }
 
-TEST_CASE("each place has its own lines for the same missing permissions") {
+TEST_CASE("each place has its own lines for the same missing permissions; prose and commands are apart") {
   CHECK(granted(PlaceKind::bare_metal) ==
+        "sudo sysctl kernel.perf_event_paranoid=2\n"
         "sudo setcap cap_dac_read_search,cap_perfmon,cap_sys_ptrace+ep \\\n  /usr/bin/intel-gpu-exporter\n"
-        "sudo usermod -aG render \"$USER\"   # then log in again\n"
-        "sudo sysctl kernel.perf_event_paranoid=2\n");
+        "sudo usermod -aG render \"$USER\"\n"
+        "(Then log in again: the new group counts from there.)\n");
   CHECK(granted(PlaceKind::systemd_unit) ==
-        "sudo systemctl edit gpu.service   # and add:\n"
-        "[Service]\n"
-        "AmbientCapabilities=CAP_DAC_READ_SEARCH CAP_PERFMON CAP_SYS_PTRACE\n"
-        "CapabilityBoundingSet=CAP_DAC_READ_SEARCH CAP_PERFMON CAP_SYS_PTRACE\n"
-        "SupplementaryGroups=render\n"
-        "# then: sudo systemctl restart gpu.service\n"
-        "sudo sysctl kernel.perf_event_paranoid=2\n");
+        "sudo sysctl kernel.perf_event_paranoid=2\n"
+        "sudo mkdir -p /etc/systemd/system/gpu.service.d\n"
+        "printf '%s\\n' '[Service]' \\\n"
+        "  'AmbientCapabilities=CAP_DAC_READ_SEARCH CAP_PERFMON CAP_SYS_PTRACE' \\\n"
+        "  'CapabilityBoundingSet=CAP_DAC_READ_SEARCH CAP_PERFMON CAP_SYS_PTRACE' \\\n"
+        "  'SupplementaryGroups=render' |\n"
+        "  sudo tee /etc/systemd/system/gpu.service.d/rights.conf\n"
+        "sudo systemctl daemon-reload\n"
+        "sudo systemctl restart gpu.service\n");
   CHECK(granted(PlaceKind::docker) ==
-        "sudo docker run \\\n"
-        "  --device /dev/dri --group-add \"$(stat -c %g /dev/dri/renderD128)\" \\\n"
-        "  --pid host --security-opt apparmor=unconfined \\\n"
-        "  --security-opt label=disable \\\n"
-        "  --cap-add DAC_READ_SEARCH \\\n"
-        "  --cap-add PERFMON \\\n"
-        "  --cap-add SYS_PTRACE \\\n"
-        "  ...   # the flags and the image as before\n"
-        "sudo sysctl kernel.perf_event_paranoid=2   # on the host\n");
-  CHECK(granted(PlaceKind::podman, 2).starts_with("sudo podman run \\\n"));
-  CHECK(granted(PlaceKind::podman, 2).find("sysctl") == std::string::npos);
+        "(Add to `docker run`, before the image:)\n"
+        "--device /dev/dri --group-add \"$(stat -c %g /dev/dri/renderD128)\" \\\n"
+        "--pid host --security-opt apparmor=unconfined --security-opt label=disable \\\n"
+        "--cap-add DAC_READ_SEARCH \\\n"
+        "--cap-add PERFMON \\\n"
+        "--cap-add SYS_PTRACE \\\n"
+        "(On the host:)\n"
+        "sudo sysctl kernel.perf_event_paranoid=2\n");
+  CHECK(granted(PlaceKind::podman, Rights::none).starts_with("(Add to `podman run`"));
+  CHECK(granted(PlaceKind::podman, Rights::none).find("sysctl") == std::string::npos);
   CHECK(granted(PlaceKind::kubernetes).find("capabilities: {add: [DAC_READ_SEARCH, PERFMON, SYS_PTRACE]}'") !=
         std::string::npos);
   CHECK(granted(PlaceKind::lxc).find("docs/containers.md") != std::string::npos);
   CHECK(granted(PlaceKind::container) ==
-        "# In the settings of the container (runc: config.json), add:\n"
-        "# - the capabilities CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_SYS_PTRACE\n"
-        "# - the host's PID namespace (runc: leave out \"pid\")\n"
-        "# - the device /dev/dri/renderD128 and the group that owns it\n"
-        "sudo sysctl kernel.perf_event_paranoid=2   # on the host\n");
+        "(Add to the settings of the container (runc: config.json): the capabilities CAP_DAC_READ_SEARCH, CAP_PERFMON, "
+        "CAP_SYS_PTRACE; the device /dev/dri/renderD128 and the group that owns it; the host's PID namespace (runc: "
+        "leave out \"pid\").)\n"
+        "(On the host:)\n"
+        "sudo sysctl kernel.perf_event_paranoid=2\n");
   CHECK(granted(PlaceKind::wsl).find("WSL has no i915 or xe device") != std::string::npos);
+}
+
+TEST_CASE("no line to copy holds prose, a remark or three dots") {
+  for (const PlaceKind kind : {PlaceKind::bare_metal, PlaceKind::systemd_unit, PlaceKind::docker, PlaceKind::podman,
+                               PlaceKind::kubernetes, PlaceKind::lxc, PlaceKind::container, PlaceKind::wsl})
+    for (const GrantStep& step : how_to_grant(denied(), {kind, "gpu.service"}, kProgram))
+      for (const std::string& line : step.lines) {
+        CAPTURE(line);
+        CHECK(line.find('#') == std::string::npos);
+        CHECK(line.find("...") == std::string::npos);
+        const bool known = line.starts_with("sudo ") || line.starts_with("printf ") || line.starts_with("--");
+        CHECK((known || !step.runs));
+      }
+}
+
+TEST_CASE("setcap keeps the capabilities that the program has, and quotes its path") {
+  Machine machine;
+  machine.files["/proc/self/status"] = "Name:\tx\nCapPrm:\t0000000000080000\nCapEff:\t0\n";  // CAP_SYS_PTRACE
+  CHECK(machine.place().held == Rights::sys_ptrace);
+  const std::vector<Finding> findings{denied_one(kBusy, Rights::perfmon)};
+  CHECK(text_of(how_to_grant(findings, machine.place(), "/home/a b/x")) ==
+        "sudo setcap cap_perfmon,cap_sys_ptrace+ep \\\n  '/home/a b/x'\n");
+}
+
+TEST_CASE("the title counts commands and values, and says where that does not work") {
+  const auto title_in = [](PlaceKind kind, const std::vector<Finding>& findings) {
+    return place_of_grants(findings, {kind, {}}, kProgram).title;
+  };
+  CHECK(title_in(PlaceKind::bare_metal, denied()) == "3 commands grant 4 values:");
+  CHECK(title_in(PlaceKind::docker, denied()) == "This grants 4 values here (Docker):");
+  CHECK(title_in(PlaceKind::bare_metal, {denied_one(kMemory, Rights::render_group)}) == "1 command grants 1 value:");
+  const Finding old_kernel{&kBusy, "c", "", false, {Reason::kernel}, "", "a newer kernel"};
+  CHECK(title_in(PlaceKind::bare_metal, {denied_one(kMemory, Rights::render_group), old_kernel}) ==
+        "1 command grants 1 of 2 values:");
+  CHECK(title_in(PlaceKind::bare_metal, {old_kernel}) == "1 value is missing, and no command here grants it.");
+  CHECK(title_in(PlaceKind::bare_metal, {}).empty());
 }
 
 TEST_CASE("in a user namespace the lines lead out of it, because its capabilities do not count") {
@@ -144,27 +189,27 @@ TEST_CASE("in a user namespace the lines lead out of it, because its capabilitie
   machine.links["/proc/self/ns/user"] = "user:[4026532300]";
   CHECK(machine.place().own_users);
   for (const auto& [kind, line] :
-       std::map<PlaceKind, const char*>{{PlaceKind::docker, "  --userns=host \\\n"},
-                                        {PlaceKind::podman, "  --userns=host \\\n"},
+       std::map<PlaceKind, const char*>{{PlaceKind::docker, "--userns=host \\\n"},
+                                        {PlaceKind::podman, "--userns=host \\\n"},
                                         {PlaceKind::kubernetes, "      hostUsers: true\n"},
-                                        {PlaceKind::systemd_unit, "\nPrivateUsers=no\n"},
+                                        {PlaceKind::systemd_unit, "'PrivateUsers=no'"},
                                         {PlaceKind::container, "host's user namespace"},
                                         {PlaceKind::bare_metal, "outside this user namespace"}}) {
-    CHECK(granted(kind, 3, true).find(line) != std::string::npos);
+    CHECK(granted(kind, Rights::perf_level, true).find(line) != std::string::npos);
     CHECK(granted(kind).find(line) == std::string::npos);
   }
 }
 
 TEST_CASE("only what a permission would fix is granted, and nothing if nothing is missing") {
-  const Finding there{&kBusy, "c", "", true, {}, "", ""};
+  const Finding there{&kBusy, "c", "", true, {}, "", "", Rights::perfmon};
   const Finding old_kernel{&kProcesses, "c", "", false, {Reason::kernel}, "", "a newer kernel"};
-  const std::vector<Finding> findings{there, old_kernel};
-  CHECK(missing_grants(findings, 3).none());
-  CHECK(how_to_grant(missing_grants(findings, 3), {}, "x").empty());
-  const std::vector<Finding> memory{{&kMemory, "c", "", false, {Reason::permission}, "", ""}};
-  const auto lines = how_to_grant(missing_grants(memory, 3), {PlaceKind::systemd_unit, "gpu.service"}, "x");
-  CHECK(lines == std::vector<std::string>{"sudo systemctl edit gpu.service   # and add:", "[Service]",
-                                          "SupplementaryGroups=render", "# then: sudo systemctl restart gpu.service"});
+  const Finding module{&kBusy,       "c",         "", false, {Reason::kernel}, "", "the module intel_uncore",
+                       Rights::none, "modprobe x"};
+  CHECK(how_to_grant(std::vector<Finding>{there, old_kernel}, {}, "x").empty());
+  CHECK(text_of(how_to_grant(std::vector<Finding>{there, old_kernel, module, module}, {}, "x")) == "modprobe x\n");
+  const std::vector<Finding> optional{denied_one(kLog, Rights::syslog)};
+  CHECK(how_to_grant(optional, {}, "x").empty());
+  CHECK(text_of(how_to_grant(optional, {}, "x", true)) == "sudo setcap cap_syslog+ep \\\n  x\n");
 }
 
 TEST_SUITE_END();

@@ -113,8 +113,7 @@ TEST_CASE("a process's line stays within the width, and a class is not separated
 TEST_CASE("a sleeping GPU shows why it has few values") {
   SampleList list;
   add_sample(list, kSuspended, {"0000:03:00.0"}, 1);
-  CHECK(table(list) ==
-        "0000:03:00.0  Arc A770 (discrete, i915)\n  suspended; values that would wake it are not read\n");
+  CHECK(table(list) == "0000:03:00.0  Arc A770 (discrete, i915)\n  asleep; values appear when a program wakes it\n");
 }
 
 TEST_SUITE_END();

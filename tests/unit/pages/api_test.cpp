@@ -41,7 +41,10 @@ struct Served {
   std::chrono::steady_clock::time_point now{std::chrono::hours(1)};
   Api api{metrics, source, AllowedOrigins(),
           [](std::span<const Finding> findings) {
-            return PlaceOfGrants{"systemd unit", "x.service", {std::to_string(findings.size()) + " to grant"}};
+            return PlaceOfGrants{"systemd unit",
+                                 "x.service",
+                                 {{"Run:", {std::to_string(findings.size()) + " to grant"}}},
+                                 "1 command grants 1 value:"};
           },
           [this] { return now; }};
 
@@ -172,8 +175,7 @@ TEST_CASE("the doctor's answer has what doctor --json says of the same machine")
   Diagnosis diagnosis;
   diagnosis.gpus = served.source.gpus();
   diagnosis.findings = served.source.result->findings();
-  diagnosis.place = {PlaceKind::systemd_unit, "x.service"};
-  diagnosis.grants = {"1 to grant"};
+  diagnosis.place = {"systemd unit", "x.service", {{"Run:", {"1 to grant"}}}, "1 command grants 1 value:"};
   nlohmann::json command = nlohmann::json::parse(doctor_json(diagnosis));
   for (nlohmann::json& gpu : command.at("gpus")) gpu.erase("advice");  // for which doctor reads files and looks twice
   for (const auto& member : answer.items()) {
@@ -183,7 +185,7 @@ TEST_CASE("the doctor's answer has what doctor --json says of the same machine")
   CHECK(answer.at("missing") == 1);
   CHECK(answer.at("complete") == false);
   CHECK(answer.at("fixes").at(0).at("hint") == "setcap x");
-  CHECK(answer.at("place").at("grants").at(0) == "1 to grant");
+  CHECK(answer.at("place").at("steps").at(0).at("lines").at(0) == "1 to grant");
 }
 
 TEST_SUITE_END();

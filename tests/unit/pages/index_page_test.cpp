@@ -70,7 +70,7 @@ TEST_CASE("what is missing has its reason and its hint") {
   const std::string page = shown("/metrics", {&gpu, 1}, findings);
   CHECK(holds(page, "engine_pmu"));
   CHECK(holds(page, "permission"));
-  CHECK(holds(page, "<code>setcap cap_perfmon+ep x</code>"));
+  CHECK(holds(page, "Needs: setcap cap_perfmon+ep x<"));
   CHECK(holds(page, "(unknown name)"));
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("first what to do, then current values, then what is missing") {
   add_sample(samples, kBusy, {gpu.address, "0", "vcs0", "video", "pmu"}, 0.368);
   add_sample(samples, kClients, {gpu.address, "77", "<ffmpeg>"}, 1);
   const std::string page = shown("/metrics", {&gpu, 1}, findings, samples);
-  const std::size_t fix = page.find("<code>setcap x</code>");
+  const std::size_t fix = page.find("Needs: setcap x");
   const std::size_t now = page.find("<td>gt0 vcs0 video</td><td class=\"n\">36.8 %</td>");
   const std::size_t process = page.find("&lt;ffmpeg&gt;");
   const std::size_t lacks = page.find("<td>fan</td><td>hardware</td>");
@@ -103,11 +103,15 @@ TEST_CASE(
   const SampleList samples;
   const SampleList* const lists[] = {&samples};
   const std::string page = index_page("/metrics", {&gpu, 1}, {&finding, 1}, PageView(lists), Seconds{1e9},
-                                      {"systemd unit", "x.service", {"sudo systemctl <edit>", "second line"}});
+                                      {"systemd unit",
+                                       "x.service",
+                                       {{"Do <this>:", {"sudo systemctl <edit>", "second line"}}},
+                                       "2 commands grant 1 value:"});
   const std::size_t grants = page.find("<code>sudo systemctl &lt;edit&gt;\nsecond line</code>");
   CHECK(grants != std::string::npos);
-  CHECK(grants < page.find("<code>setcap x</code>"));
-  CHECK(holds(page, "Here (x.service)"));
+  CHECK(grants < page.find("Needs: setcap x"));
+  CHECK(holds(page, "<strong>2 commands grant 1 value:</strong>"));
+  CHECK(holds(page, "<p>Do &lt;this&gt;:</p>"));  // not copied
   for (const char* inline_code : {"<style", "style=", "<script>", "onclick", "javascript:"}) {
     CAPTURE(inline_code);
     CHECK_FALSE(holds(page, inline_code));
@@ -117,11 +121,11 @@ TEST_CASE(
 TEST_CASE("the page says when there is nothing to do") {
   Gpu gpu;
   gpu.address = "0000:03:00.0";
-  CHECK(holds(shown("/metrics", {&gpu, 1}, {}), "Nothing: all that these GPUs and this kernel offer can be read.<"));
+  CHECK(holds(shown("/metrics", {&gpu, 1}, {}), "Everything readable is being read.<"));
   constexpr FeatureDescriptor kHangs{"error_state", "Hangs.", Need::root_only_file, false, {}, true};
   const Finding findings[] = {
       {&kHangs, "identity", gpu.address, false, {Reason::permission, 13}, "root's", "setcap x"}};
-  CHECK(holds(shown("/metrics", {&gpu, 1}, findings), "can be read, except what is optional.<"));
+  CHECK(holds(shown("/metrics", {&gpu, 1}, findings), "Everything readable is being read.<"));
 }
 
 TEST_CASE("a machine without a GPU says so") {

@@ -82,7 +82,7 @@ TEST_CASE("who keeps it awake: programs that hold it, or a fault after which it 
   gpu.wedged = true;
   advice = advise(gpu);
   REQUIRE(advice.size() == 1);
-  CHECK(advice[0].text == "it is wedged: nothing can use it");
+  CHECK(advice[0].text == "it is wedged: nothing can use it; see IntelGpuWedged in docs/runbook.md");
   gpu.wedged = false;
   gpu.suspended = true;
   CHECK(advise(gpu).empty());
@@ -131,7 +131,7 @@ TEST_CASE("busy but slow: over 90 % busy below half of the clock, without a reas
   REQUIRE(advice.size() == 1);
   CHECK(advice[0].text ==
         "it is busy but slow: compute is 97 % busy at 300 MHz of 2400 MHz, and the driver gives no reason for "
-        "throttling");
+        "throttling; see IntelGpuBusyButSlow in docs/runbook.md");
   CHECK(advise(clocked(300, 0.5)).empty());
   CHECK(advise(clocked(1300, 0.97)).empty());
   CHECK(advise(clocked(0, 0.97)).empty());  // parked between two jobs
