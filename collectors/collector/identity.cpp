@@ -41,7 +41,7 @@ std::string hex(unsigned value, std::size_t digits) {
 
 constexpr CollectorInfo IdentityCollector::kInfo{
     .name = "identity",
-    .help = "Identity of each GPU, whether it is suspended, and whether it hung.",
+    .help = "Identity of each GPU, whether it is asleep, and whether it hung.",
     .always_on = true,
     .runs_while_suspended = true,
     .metrics = kIdentityMetrics,

@@ -135,7 +135,7 @@ std::vector<ProcessUse> uses_of(const ClientSnapshot& snapshot, const std::strin
 
 constexpr CollectorInfo NpuCollector::kInfo{
     .name = "npu",
-    .help = "The NPU of Core Ultra processors: busy time, memory, clock, resets.",
+    .help = "The NPU of Core Ultra processors: busy time, memory, frequency, resets.",
     .in_snapshots = false,
     .reads_processes = true,
     .metrics = kNpuMetrics,

@@ -3,8 +3,6 @@
 
 #include "cli/flags.h"
 #include "cli/intel_gpu_top_arguments.h"
-#include "cli/metrics_reference.h"
-#include "cli/output.h"
 #include "cli/system_commands.h"
 #include "cli/usage_error.h"
 
@@ -74,13 +72,14 @@ std::vector<Command> commands_of_all_systems() {
       {.name = "list",
        .help = "Print the GPUs of this machine and what each offers.",
        .run = list,
-       .exits = {{"0", "Printed, also without a GPU."}, {"1", "A flag is invalid, or --gpu names a missing GPU."}}},
+       .exits = {{"0", "Printed."},
+                 {"1", "There is no GPU and no NPU, a flag is invalid, or --gpu names a missing GPU."}}},
       {.name = "stats",
        .help = "Print one reading, or a stream of them.",
        .run = stats,
        .usage_status = kUsageStatus,
        .exits = {{"0", "Printed; also when the reader closed the pipe, or a signal ended a stream."},
-                 {"1", "--gpu names a missing GPU, or the output cannot be written."},
+                 {"1", "There is no GPU and no NPU, --gpu names a missing GPU, or the output cannot be written."},
                  {"2", "A flag is invalid."}}},
       {.name = "query",
        .help = "Print values of the GPUs for a script: the fields that --fields names, of each GPU a line. Without "
@@ -88,7 +87,7 @@ std::vector<Command> commands_of_all_systems() {
        .run = query_command,
        .usage_status = kUsageStatus,
        .exits = {{"0", "Printed; also when the reader closed the pipe, or a signal ended a loop."},
-                 {"1", "--gpu or --id names a missing GPU, or the output cannot be written."},
+                 {"1", "There is no GPU, --gpu or --id names a missing GPU, or the output cannot be written."},
                  {"2", "A flag is invalid, or a field does not exist; the line names the nearest."}}},
       {.name = "top",
        .help = "Show the GPUs and their processes live on the terminal. It reads this machine, or the exporters at URL "
@@ -99,7 +98,9 @@ std::vector<Command> commands_of_all_systems() {
        .run = top_command,
        .usage_status = kUsageStatus,
        .exits = {{"0", "Ended by q or a signal, or printed; also when the reader closed the pipe."},
-                 {"1", "With --once: nothing could be read. Or a library for the terminal or for URLs is missing."},
+                 {"1",
+                  "With --once: nothing could be read, or there is no GPU and no NPU. Or a library for the terminal or "
+                  "for URLs is missing."},
                  {"2", "A flag or a URL is invalid."}}},
       {.name = kIntelGpuTop,
        .help = "Print readings of one GPU as intel_gpu_top does, with its flags, timing and exit status, under xe too; "
@@ -189,12 +190,11 @@ std::vector<Command> commands_of_all_systems() {
        .most = 1,
        .run = man},
 #endif
-      {.name = "help", .help = "Print this help, or the help of a command.", .operands = "[COMMAND]", .most = 1},
-      {.name = "version", .help = "Print version, revision and compiler."},
-      {.name = "metrics-reference",
-       .help = "Print the reference of all metrics.",
-       .run = [](const Options&) { return print(metrics_reference()); },
-       .hidden = true}};
+      {.name = "help",
+       .help = "Print this help, that of a command, or what the collectors read (help collectors).",
+       .operands = "[COMMAND]",
+       .most = 1},
+      {.name = "version", .help = "Print version, revision and compiler."}};
 }
 
 }  // namespace

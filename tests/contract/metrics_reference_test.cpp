@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // METRICS.md must match the descriptors. tests/run --update rewrites it.
-#include "cli/metrics_reference.h"
+#include "support/metrics_reference.h"
 
 #include <doctest/doctest.h>
 
@@ -35,7 +35,7 @@ std::vector<const MetricDescriptor*> all_metrics() {
 TEST_SUITE_BEGIN("metrics_reference");
 
 TEST_CASE("METRICS.md is generated from the descriptors") {
-  igpu::test::compare_with_golden("collectors/METRICS.md", exporter::metrics_reference());
+  igpu::test::compare_with_golden("collectors/METRICS.md", igpu::test::metrics_reference());
 }
 
 TEST_CASE("every metric has one descriptor, the right prefix and a one-sentence help") {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace igpu::exporter {
+namespace igpu::test {
 
 // METRICS.md: every metric, option and feature, from their descriptors.
 std::string metrics_reference();
 
-}  // namespace igpu::exporter
+}  // namespace igpu::test
