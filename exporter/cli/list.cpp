@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "cli/chosen_gpus.h"
 #include "cli/commands.h"
@@ -127,7 +128,9 @@ int list(const Options& options) {
   const std::vector<Gpu> gpus = monitor.gpus();
   const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});
   const HostModel host = model_of(PageView(result->lists()));
-  return print(options.json ? as_json(gpus, host, result->findings()) : as_text(gpus, host, result->findings()));
+  const int printed =
+      print(options.json ? as_json(gpus, host, result->findings()) : as_text(gpus, host, result->findings()));
+  return gpus.empty() && host.npus.empty() ? EXIT_FAILURE : printed;
 }
 
 }  // namespace igpu::exporter

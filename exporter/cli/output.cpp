@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <system_error>
 
+#include "platform/standard_streams.h"
 #include "self/build_info.h"
+#include "text/wrap.h"
 
 namespace igpu::exporter {
 
@@ -16,6 +19,12 @@ int print(std::string_view text) {
   std::fprintf(stderr, "%.*s: standard output cannot be written: %s\n", static_cast<int>(kProgramName.size()),
                kProgramName.data(), why.c_str());
   return EXIT_FAILURE;
+}
+
+int columns_of_output() {
+  if (const int columns = terminal_columns(); columns > 0) return columns;
+  const char* const given = std::getenv("COLUMNS");
+  return given == nullptr ? kTextWidth : std::clamp(std::atoi(given), 20, 1000);
 }
 
 }  // namespace igpu::exporter

@@ -9,4 +9,7 @@ namespace igpu::exporter {
 // standard error that says why.
 int print(std::string_view text);
 
+// How wide it is: the terminal's width, or that of COLUMNS, or 80.
+int columns_of_output();
+
 }  // namespace igpu::exporter

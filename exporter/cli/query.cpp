@@ -41,11 +41,11 @@ class Printer {
     else if (!wanted_.fields.empty() && !wanted_.json)
       query::write_csv_header(fields_, style_, out);
   }
-  void rows(std::span<const query::Row> rows, std::string& out) const {
+  void rows(const HostModel& host, std::span<const query::Row> rows, std::string& out) const {
     if (wanted_.xpu_fields)
       query::write_xpu_csv(xpu_fields_, rows, out);
     else if (wanted_.fields.empty())
-      out += rows.empty() ? std::string(kNoGpu) + ".\n" : query::quick_table(rows);
+      out += rows.empty() ? nothing_to_show(host) : query::quick_table(rows, width_);
     else if (wanted_.json)
       query::write_json(fields_, rows, out);
     else
@@ -54,6 +54,7 @@ class Printer {
 
  private:
   const QueryOptions& wanted_;
+  const int width_ = columns_of_output();
   query::CsvStyle style_;
   query::Fields fields_;
   std::vector<const query::XpuField*> xpu_fields_;
@@ -108,6 +109,7 @@ int query_command(const Options& options) {
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
   Monitor monitor(query_monitor_options(options, log), log);
   std::string out;
+  bool shown = false;
   printer.header(out);
   const std::uint64_t count = wanted.count ? *wanted.count : wanted.loop ? ~std::uint64_t{0} : 1;
   SteadyClock::time_point next = SteadyClock::now();
@@ -126,11 +128,12 @@ int query_command(const Options& options) {
     if (wanted.list)
       return print(wanted.json ? query::field_list_json(rows, result->findings())
                                : query::field_list(rows, result->findings()));
-    printer.rows(rows, out);
+    printer.rows(host, rows, out);
+    shown = shown || !rows.empty();
     if (output.write(out) != StatsOutput::Outcome::goes_on) break;
     out.clear();
   }
-  return EXIT_SUCCESS;
+  return shown ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 }  // namespace igpu::exporter

@@ -12,6 +12,7 @@
 #include "cli/workload_rules.h"
 #include "format/gauge_columns.h"
 #include "igpu/monitor.h"
+#include "report/no_gpu.h"
 
 namespace igpu::exporter {
 namespace {
@@ -65,6 +66,7 @@ int stats(const Options& options) {
   auto previous = start;
   SteadyClock::time_point next;
   std::uint64_t readings = 0;
+  bool shown = false;
   for (; outcome == Outcome::goes_on && (!wanted.count || readings < *wanted.count); ++readings) {
     if (readings > 0) {
       next = std::max(next + wanted.interval, SteadyClock::now());
@@ -80,6 +82,7 @@ int stats(const Options& options) {
     const PageView page(result->lists());
     const Nanoseconds elapsed = now - std::exchange(previous, now);
     const std::vector<Gpu> gpus = format.lists_gpus ? monitor.gpus() : std::vector<Gpu>();
+    shown = shown || shows_devices(model_of(page));
     std::string out;
     writer->write({page, gpus, result->findings(), std::chrono::system_clock::now(), elapsed}, out);
     outcome = output.write(out);
@@ -101,7 +104,7 @@ int stats(const Options& options) {
     if (!table.empty()) notes += progress_text(readings, previous - start, {}) + "\n" + table;
   }
   (void)std::fputs(notes.c_str(), stderr);
-  return EXIT_SUCCESS;
+  return shown ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 }  // namespace igpu::exporter

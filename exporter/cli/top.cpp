@@ -22,6 +22,7 @@
 #include "client/http_fetcher.h"
 #include "client/target.h"
 #include "igpu/monitor.h"
+#include "report/no_gpu.h"
 #include "text/locale.h"
 #include "text/unicode.h"
 #include "top/canvas.h"
@@ -147,10 +148,7 @@ class PlainView {
     const char* const term = std::getenv("TERM");
     const bool dumb = term == nullptr || *term == '\0' || std::string_view(term) == "dumb";
     colours_ = ::isatty(STDOUT_FILENO) == 1 && !dumb && !is_set("NO_COLOR");
-    const std::optional<top::Size> terminal = top::Terminal::size();
-    if (terminal) width_ = terminal->width;
-    const char* const columns = std::getenv("COLUMNS");
-    if (!terminal && columns != nullptr) width_ = std::clamp(std::atoi(columns), 20, 1000);
+    width_ = columns_of_output();
   }
 
   std::string text(Session& session) const { return text(session, {.clock = top::clock_text()}); }
@@ -181,7 +179,8 @@ int print_once(Session& session, StatsOutput& output) {
   wait_for_first_frames(session);
   if (!session.all_failed()) {
     (void)output.write(PlainView().text(session));
-    return EXIT_SUCCESS;
+    const std::vector<top::HostFrame>& hosts = session.readings().frame().hosts;
+    return std::any_of(hosts.begin(), hosts.end(), shows_devices) ? EXIT_SUCCESS : EXIT_FAILURE;
   }
   std::string problems;  // there is nothing to draw
   for (const top::HostFrame& host : session.readings().frame().hosts)

@@ -12,4 +12,7 @@ void prepare_standard_streams();
 // Blocks until the text is written. False on failure.
 bool write_to_stderr(std::string_view text);
 
+// Width of the terminal on standard output. 0: it is none.
+int terminal_columns();
+
 }  // namespace igpu::exporter

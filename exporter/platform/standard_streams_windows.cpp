@@ -34,4 +34,10 @@ bool write_to_stderr(std::string_view text) {
   return true;
 }
 
+int terminal_columns() {
+  CONSOLE_SCREEN_BUFFER_INFO info{};
+  const bool console = ::GetConsoleScreenBufferInfo(::GetStdHandle(STD_OUTPUT_HANDLE), &info) != 0;
+  return console ? info.srWindow.Right - info.srWindow.Left + 1 : 0;
+}
+
 }  // namespace igpu::exporter

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "query/output.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -73,20 +74,24 @@ void write_json(const Fields& fields, std::span<const Row> rows, std::string& ou
   out += json.take() + '\n';
 }
 
-std::string quick_table(std::span<const Row> rows) {
+std::string quick_table(std::span<const Row> rows, int width) {
   struct Column {
     std::string_view title, field, unit;
     int width;
     bool right = true;
   };
-  static constexpr Column kColumns[] = {{"GPU", "index", "", 3},
-                                        {"CARD", "card", "", 6, false},
-                                        {"NAME", "name", "", 25, false},
-                                        {"BUSY", "busy.percent", "%", 6},
-                                        {"MHZ", "clocks.gt.mhz", "", 4},
-                                        {"POWER", "power.draw.watts", "W", 7},
-                                        {"TEMP", "temperature.package.celsius", "C", 6},
-                                        {"MEMORY", "", "", 14}};
+  constexpr int kLeastName = 25, kOthers = 46;  // with the gaps
+  int name = kLeastName;
+  for (const Row& row : rows)
+    name = std::max(name, static_cast<int>(cell_width(shown(required_field("name"), row, "-"))));
+  name = std::min(name, std::max(kLeastName, width - kOthers));
+  const Column kColumns[] = {{"GPU", "index", "", 3},
+                             {"NAME", "name", "", name, false},
+                             {"BUSY", "busy.percent", "%", 6},
+                             {"MHZ", "clocks.gt.mhz", "", 4},
+                             {"POWER", "power.draw.watts", "W", 7},
+                             {"TEMP", "temperature.package.celsius", "C", 6},
+                             {"MEMORY", "", "", 14}};
   std::string out;
   const auto add_line = [&](const auto& text_of_column) {
     std::string_view gap;
@@ -106,7 +111,7 @@ std::string quick_table(std::span<const Row> rows) {
     });
     const std::string state = shown(required_field("state"), row, "active");
     const std::string reasons = shown(required_field("throttle.reasons"), row, "none");
-    if (state != "active") out += "    " + state + '\n';
+    if (state != "active") out += "    asleep\n";
     if (reasons != "none") out += "    throttled: " + reasons + '\n';
   }
   return out;

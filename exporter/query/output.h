@@ -28,7 +28,7 @@ void write_csv(const Fields& fields, const CsvStyle& style, std::span<const Row>
 void write_json(const Fields& fields, std::span<const Row> rows, std::string& out);
 
 // A line for each GPU, at most 80 columns wide.
-std::string quick_table(std::span<const Row> rows);
+std::string quick_table(std::span<const Row> rows, int width = 80);
 
 // The collector that provides a field of the model; "discovery" if none is needed.
 std::string_view source_of(std::string_view field);

@@ -92,7 +92,7 @@ TEST_CASE("doctor succeeds if nothing is missing and prints the fixes otherwise"
 
   const ProgramOutcome locked = run({"doctor", "--simulate=locked"});
   CHECK(locked.status == 1);
-  for (const char* text : {"MISSING", "CAP_PERFMON", "perf_event_paranoid", "usermod -aG render", "not permitted"}) {
+  for (const char* text : {"MISSING", "CAP_PERFMON", "perf_event_paranoid", "group render", "not permitted"}) {
     CAPTURE(text);
     CHECK(holds(locked, text));
   }
@@ -281,11 +281,31 @@ TEST_CASE("a feature that a flag turned off is not reported as missing") {
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("without a GPU list and stats succeed, doctor fails") {
+TEST_CASE("with nothing to show list, query, stats, top --once and doctor exit with 1; an NPU is something to show") {
+  EmptyMachine empty;
+  for (const char* command : {"list", "query", "stats", "doctor"}) {
+    CAPTURE(command);
+    CHECK(run(empty.with(command)).status == 1);
+  }
+  std::vector<std::string> top = empty.with("top");
+  top.emplace_back("--once");
+  CHECK(run(top).status == 1);
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"list"}, {"stats"}, {"top", "--once"}, {"doctor"}, {"query"}}) {
+    std::vector<std::string> words = arguments;
+    words.emplace_back("--simulate=npu");
+    const ProgramOutcome npu = run(words);
+    CAPTURE(npu.output);
+    CHECK(npu.status == (arguments.front() == "query" ? 1 : 0));  // its fields are those of GPUs
+    CHECK_FALSE(holds(npu, "No Intel GPU"));
+    CHECK(holds(npu, "NPU"));
+  }
+}
+
+TEST_CASE("without a GPU doctor says why, list and stats say so") {
   EmptyMachine machine;
-  CHECK(run(machine.with("list")).status == 0);
   CHECK(holds(run(machine.with("list")), "No Intel GPU"));
-  CHECK(run(machine.with("stats")).status == 0);
+  CHECK(holds(run(machine.with("stats")), "No Intel GPU"));
   const ProgramOutcome doctor = run(machine.with("doctor"));
   CHECK(doctor.status == 1);
   CHECK(holds(doctor, "lspci"));

@@ -325,6 +325,14 @@ TEST_CASE("the list says of each field whether it can be read, and why not") {
   }
 }
 
+TEST_CASE("the quick table uses the columns there are: a name is cut only where the line ends") {
+  Arc machine;
+  machine.gpus[0].name = "Battlemage G21 [Arc Pro B60 Dual 48G]";
+  CHECK(quick_table(machine.rows(), 120).find(machine.gpus[0].name) != std::string::npos);
+  CHECK(quick_table(machine.rows(), 80).find("Battlemage G21 [Arc Pro B60 Dual 4") != std::string::npos);
+  CHECK(quick_table(machine.rows(), 80).find(machine.gpus[0].name) == std::string::npos);
+}
+
 TEST_CASE("the quick table fits 80 columns, whatever a GPU is called") {
   Arc machine;
   machine.gpus[0].name = std::string(200, 'W');
