@@ -41,6 +41,7 @@ class Parser {
     program_.set_help_flag();
     program_.require_subcommand(0, 1);
     program_.add_flag("-h,--help", line_.help);
+    program_.add_flag("--help-all", line_.help_all);
     program_.add_flag("--version", line_.version);
     add_flags(program_, [](const CommandFlag& flag) { return flag.commands.empty(); });
     program_.add_option("operands", before_command_);
@@ -54,6 +55,7 @@ class Parser {
       choose();
       take_words(words, dashes);
       take_flags();
+      line_.help = line_.help || line_.help_all;
       if (!line_.help && !line_.version) check();
     } catch (const UsageError& error) {
       throw line_.with_place(error);
@@ -108,6 +110,7 @@ class Parser {
     // passed on, so this action has all flags itself.
     app->fallthrough(false)->prefix_command();
     app->add_flag("-h,--help", line_.help);
+    app->add_flag("--help-all", line_.help_all);
     app->add_flag("--version", line_.version);
     add_flags(*app, [&](const CommandFlag& flag) { return flag.is_for(command.name); });
   }
@@ -195,7 +198,7 @@ class Parser {
   // A flag of another command is reported as such, not as unknown.
   std::string unknown_flag(const std::string& name) const {
     std::string commands;
-    Words names{"--help", "--version"};
+    Words names{"--help", "--help-all", "--version"};
     for (const CommandFlag& flag : all_flags()) {
       if (flag.dashed() == name && accepts(flag)) return name + " stands after " + line_.path();
       if (flag.dashed() == name)
@@ -226,7 +229,8 @@ class Parser {
       return;
     }
     const Command& place = this->place();
-    if (place.name == "help" && !line_.operands.empty() && !named(all_commands(), line_.operands.front()))
+    if (place.name == "help" && !line_.operands.empty() && line_.operands.front() != kCollectorsTopic &&
+        !named(all_commands(), line_.operands.front()))
       fail_for_unknown(all_commands(), "unknown command ", line_.operands.front());
     if (std::find(line_.operands.begin(), line_.operands.end(), "") != line_.operands.end()) fail_for_empty();
     if (line_.operands.size() > place.most)

@@ -16,7 +16,7 @@ struct CommandLine {
   bool command_given = false;
   std::vector<std::string> operands;
   std::vector<std::string> program;  // another program with its arguments
-  bool help = false;
+  bool help = false, help_all = false;
   bool version = false;
   Settings settings;
 

@@ -93,6 +93,8 @@ void take_template(Options& to, const Setting& given) {
   to.stats.text = given.text();
 }
 
+void take_interval(Options& to, const Setting& given) { to.stats.interval = given.duration(1ms); }
+
 void take_count(Options& to, const Setting& given) { to.stats.count = to.query.count = given.number(1, 1'000'000'000); }
 
 // As in xpu-smi and nvidia-smi, a number alone is seconds.
@@ -145,9 +147,9 @@ void add_query_flags(std::vector<CommandFlag>& flags) {
       [](To to, Given given) { to.query.loop = std::chrono::milliseconds(given.number(1, 1'000'000'000)); });
   add("c", "N", "The same as --count.", take_count);
   for (const char* const name : {"id", "i"})
-    add(name, "LIST", name[1] == '\0' ? "The same." : "Only these GPUs: index or PCI address.", [](To to, Given given) {
-      to.query.ids = given.words();
-    }).repeatable = true;
+    add(name, "LIST", name[1] == '\0' ? "The same." : "Only these GPUs: number (1 is card1) or PCI address.",
+        [](To to, Given given) { to.query.ids = given.words(); })
+        .repeatable = true;
   for (const char* const name : {"file", "f"})
     add(name, "FILE", name[1] == '\0' ? "The same." : "Write to this file instead of standard output.",
         [](To to, Given given) { to.query.file = given.file(); });
@@ -303,8 +305,9 @@ std::vector<CommandFlag> make_flags() {
   add("log.format", "FORMAT", "logfmt", "logfmt or json.", [](To to, Given given) {
     to.log_format = given.choice<LogFormat>({{"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}});
   });
-  add("json", "", "", "Print JSON; for stats and query the same as --format json.",
-      [](To to, Given given) { to.json = given.on(); }, {"list", "stats", "doctor", "query", "flights"});
+  const auto take_json = [](To to, Given given) { to.json = given.on(); };
+  add("json", "", "", "Print JSON.", take_json, {"list", "doctor", "flights"});
+  add("json", "", "", "The same as --format json.", take_json, {"stats", "query"});
   add("bug", "FILE", "",
       "Write what a report of a kernel bug needs to this new archive (.tar.zst): a capture, doctor's report, the "
       "drivers' lines of the kernel log, error state or core dump; names masked.",
@@ -316,10 +319,11 @@ std::vector<CommandFlag> make_flags() {
       take_template, {"stats"});
   add("o", "FILE", "", "Write each reading to this file, which it replaces as a whole.",
       [](To to, Given given) { to.stats.file = given.file() == "-" ? "" : given.file(); }, {"stats"});
-  add("interval", "DURATION", "1s", "Time between readings. If given, stats prints a stream.",
-      [](To to, Given given) { to.stats.interval = given.duration(1ms); }, {"stats", "top"});
-  add("count", "N", "", "Number of readings. Without --count, --for and --interval, stats prints one.", take_count,
-      {"stats", "query"});
+  add("interval", "DURATION", "1s", "Time between readings. If given, a stream is printed.", take_interval, {"stats"});
+  add("interval", "DURATION", "1s", "Time between readings.", take_interval, {"top"});
+  add("count", "N", "", "Number of readings. Without --count, --for and --interval, one is printed.", take_count,
+      {"stats"});
+  add("count", "N", "", "Number of readings. Without it one, or with --loop no limit.", take_count, {"query"});
   add("for", "DURATION", "", "Print a stream of readings for this long.",
       [](To to, Given given) { to.stats.duration = given.duration(1ms); }, {"stats"});
   add("summary", "", "enabled",

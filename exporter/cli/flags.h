@@ -63,8 +63,11 @@ const std::vector<Command>& all_commands();          // the first one is the def
 const Command* find_command(std::string_view name);  // null: unknown command
 
 std::string environment_name(const CommandFlag& flag);  // INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS
-std::string help_text();
+// all: also the flags that every command has.
+std::string help_text(bool all = false);
 // Help of one command: its purpose, its actions and its flags.
-std::string help_text(const Command& command);
+std::string help_text(const Command& command, bool all = false);
+std::string collectors_help();
+inline constexpr std::string_view kCollectorsTopic = "collectors";  // of the command help
 
 }  // namespace igpu::exporter

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cctype>
+#include <string_view>
+#include <utility>
 
 #include "cli/flags.h"
+#include "igpu/missing.h"
+#include "igpu/monitor.h"
 #include "self/build_info.h"
 #include "text/wrap.h"
 
@@ -10,11 +14,24 @@ namespace igpu::exporter {
 namespace {
 
 constexpr std::size_t kHelpColumn = 30;
-constexpr std::string_view kFooter =
-    "\nDurations look like 500ms, 1s, 2m. Every flag, except those of one letter and\n"
-    "of actions such as trace record, can also be set in the environment:\n"
-    "--web.listen-address is\n"
-    "INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS. The command line overrides it.\n";
+constexpr std::string_view kDurations = "\nDurations look like 500ms, 1s, 2m.";
+constexpr std::string_view kEnvironment =
+    " Every flag of more than one letter,\n"
+    "unless it stands below an action, can also be set in the environment:\n"
+    "--log.level is INTEL_GPU_EXPORTER_LOG_LEVEL. The command line overrides it.\n";
+constexpr std::string_view kMore =
+    "\nThe flags that every command has, such as --gpu and --simulate: --help-all.\n"
+    "What is read, and with which rights: `intel-gpu-exporter help collectors`.\n";
+
+// What is more than a few reads of files at each scrape.
+constexpr std::pair<std::string_view, std::string_view> kCosts[] = {
+    {"engines",
+     "a timer of 200 Hz in i915 while the GPU works; xe's PMU keeps a GPU that works from its deepest sleep"},
+    {"fdinfo", "a search of /proc at each scrape, unless BPF finds the processes"},
+    {"jobs", "a BPF program at each job, and the drivers cannot be unloaded"},
+    {"samples", "a thread that reads the GPUs many times a second"},
+    {"sysman", "the driver's code in this process"},
+    {"workloads", "a read of each process of a workload"}};
 
 // Keeps the indentation of a list within a text, and indents its continuation lines by two more spaces.
 void append_entry(std::string& out, const std::string& left, std::string_view help, std::size_t margin = 2) {
@@ -61,9 +78,13 @@ bool concerns_serving(const CommandFlag& flag) {
          flag.name == "sandbox";
 }
 
-void append_shared_flags(std::string& out, bool serves) {
-  append_entry(out, "-h, --help", "Print this help.");
+void append_help_flags(std::string& out) {
+  append_entry(out, "-h, --help", "Print this help, or that of a command after its name.");
+  append_entry(out, "--help-all", "The same with the flags that every command has.");
   append_entry(out, "--version", "Print version, revision and compiler.");
+}
+
+void append_shared_flags(std::string& out, bool serves) {
   for (const CommandFlag& flag : all_flags()) {
     if (flag.commands.empty() && (serves || !concerns_serving(flag))) append_flag(out, flag);
   }
@@ -83,23 +104,26 @@ std::string environment_name(const CommandFlag& flag) {
   return name;
 }
 
-std::string help_text() {
+std::string help_text(bool all) {
   std::string out = "usage: " + std::string(kProgramName) + " [COMMAND] [FLAGS]\n\n";
   out += "Prometheus exporter for Intel GPUs.\n\nCommands:\n";
   for (const Command& command : all_commands()) {
     if (!command.hidden) append_entry(out, std::string(command.name), command.help);
   }
   out += "\nFlags:\n";
+  append_help_flags(out);
+  if (!all)
+    return out.append("\nThe flags of a command: `").append(kProgramName) += " help COMMAND`." + std::string(kMore);
   append_shared_flags(out, true);
   for (const Command& command : all_commands()) {
     std::string own;
     append_flags_only_for(own, std::string(command.name));
     if (!own.empty()) out += "\nFlags of " + std::string(command.name) + ":\n" + own;
   }
-  return out += kFooter;
+  return out.append(kDurations) += kEnvironment;
 }
 
-std::string help_text(const Command& command) {
+std::string help_text(const Command& command, bool all) {
   const std::string name(command.name);
   std::string out = "usage: " + std::string(kProgramName) + " " + with_operands(command) +
                     (command.actions.empty() ? " [FLAGS]\n\n" : " ACTION\n\n");
@@ -112,13 +136,49 @@ std::string help_text(const Command& command) {
   }
   out += command.actions.empty() ? "Flags:\n" : "\nFlags:\n";
   append_flags_only_for(out, name);
-  if (command.reads_own_flags())
+  const bool serves = name == "serve" || name == "healthcheck";
+  if (command.reads_own_flags()) {
     append_entry(out, "-h", "Print this help.");
-  else
-    append_shared_flags(out, name == "serve" || name == "healthcheck" || name == "doctor");
+  } else {
+    append_help_flags(out);
+    if (all) append_shared_flags(out, serves || name == "doctor");
+    if (!all && serves) {
+      for (const CommandFlag& flag : all_flags())
+        if (concerns_serving(flag)) append_flag(out, flag);
+    }
+  }
   if (!command.exits.empty()) out += "\nExit status:\n";
   for (const ExitStatus& exit : command.exits) append_entry(out, std::string(exit.status), exit.meaning);
-  return command.reads_own_flags() ? out : out += kFooter;
+  if (command.reads_own_flags()) return out;
+  return all ? out.append(kDurations) += kEnvironment : out.append(kDurations).append("\n") += kMore;
+}
+
+std::string collectors_help() {
+  std::string out =
+      "A collector reads one kind of value. --collector.NAME turns it on, and\n"
+      "--no-collector.NAME off; their options are in --help-all. A right brings what\n"
+      "stands behind it, or a better source of it: doctor says what is missing\n"
+      "here, and how to grant it.\n\n";
+  for (const CollectorDescription& collector : describe_collectors()) {
+    std::string text(collector.help);
+    for (const auto& [name, cost] : kCosts)
+      if (name == collector.name) text += "\nCosts " + std::string(cost) + ".";
+    std::vector<std::pair<std::string, std::string>> needs;  // right, features
+    for (const FeatureDescriptor* const feature : collector.features) {
+      const std::string right = right_for(*feature);
+      if (right.empty()) continue;
+      const auto known =
+          std::find_if(needs.begin(), needs.end(), [&](const auto& need) { return need.first == right; });
+      if (known == needs.end())
+        needs.emplace_back(right, feature->name);
+      else
+        known->second.append(", ").append(feature->name);
+    }
+    for (const auto& [right, features] : needs) text += "\nWith " + right + ": " + features;
+    const std::string state = collector.always_on ? " (always)" : collector.enabled_by_default ? "" : " (off)";
+    append_entry(out, std::string(collector.name) + state, text);
+  }
+  return out;
 }
 
 }  // namespace igpu::exporter

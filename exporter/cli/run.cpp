@@ -51,8 +51,10 @@ int dispatch(const std::vector<std::string>& arguments) {
                          : line.operands.empty() ? nullptr
                                                  : find_command(line.operands.front());
   const bool lacks_action = !command.actions.empty() && line.action == nullptr;
+  if (command.name == "help" && !line.operands.empty() && line.operands.front() == kCollectorsTopic)
+    return print(collectors_help());
   if (line.help || lacks_action || command.name == "help")
-    return print(line.command_given && topic ? help_text(*topic) : help_text());
+    return print(line.command_given && topic ? help_text(*topic, line.help_all) : help_text(line.help_all));
   if (line.version || command.name == "version") return print(version_text());
   const auto with_origin = [&line](const auto& error) {
     const Setting* setting = line.settings.find(error.flag());

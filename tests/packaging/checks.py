@@ -54,7 +54,7 @@ def output(*command, **more):
 def help_flags(binary=BINARY):
     """Every flag in --help, switches in both forms."""
     flags = []
-    for no, name in re.findall(r"^  --(\[no-\])?([a-z0-9._-]+)", output(binary, "--help"), re.M):
+    for no, name in re.findall(r"^  --(\[no-\])?([a-z0-9._-]+)", output(binary, "--help-all"), re.M):
         flags.append("--" + name)
         if no:
             flags.append("--no-" + name)

@@ -124,7 +124,7 @@ class Fish:
 
 def flags_of(*command):
     """The flags in a help text, switches in both forms."""
-    block = output(BINARY, "help", *command).partition("\nFlags:\n")[2].split("\n\n")[0]
+    block = output(BINARY, "help", *command, "--help-all").partition("\nFlags:\n")[2].split("\n\n")[0]
     found = set()
     for no, name in re.findall(r"^  (?:-h, )?--(\[no-\])?([a-z0-9._-]+)", block, re.M):
         found |= {f"--{name}"} | ({f"--no-{name}"} if no else set())
@@ -133,8 +133,8 @@ def flags_of(*command):
 
 def cases():
     """[(line, what exactly is offered)]"""
-    profiles = set(re.findall(r"^ +([a-z0-9-]+): ", output(BINARY, "--help").partition("--simulate PROFILE")[2].partition("--scrape")[0], re.M))
-    commands = set(re.findall(r"^  ([a-z_-]+) ", output(BINARY, "--help").partition("\nCommands:\n")[2].split("\n\n")[0], re.M))
+    profiles = set(re.findall(r"^ +([a-z0-9-]+): ", output(BINARY, "--help-all").partition("--simulate PROFILE")[2].partition("--scrape")[0], re.M))
+    commands = set(re.findall(r"^  ([a-z_-]+) ", output(BINARY, "--help-all").partition("\nCommands:\n")[2].split("\n\n")[0], re.M))
     files = {"a b.tar.zst", "sub", "web.yml"}
     return [
         ("", commands), ("help ", commands), ("help st", {"stats"}), ("health", {"healthcheck"}),

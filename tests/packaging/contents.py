@@ -19,7 +19,7 @@ FILES = {
     "/usr/share/fish/vendor_completions.d/intel-gpu-exporter.fish", "/usr/share/doc/intel-gpu-exporter/copyright",
     "/usr/share/doc/intel-gpu-exporter/METRICS.md", "/usr/share/doc/intel-gpu-exporter/README.md"}
 # Files shipped unchanged from the repository: (pattern, without, its folder here, its folder there).
-COMMANDS = re.findall(r"^  ([a-z_-]+) ", output(BINARY, "--help").partition("\nCommands:\n")[2].split("\n\n")[0], re.M)
+COMMANDS = re.findall(r"^  ([a-z_-]+) ", output(BINARY, "--help-all").partition("\nCommands:\n")[2].split("\n\n")[0], re.M)
 MAN_PAGES = [NAME] + [f"{NAME}-{command}" for command in COMMANDS if command not in ("help", "version")]
 FILES |= {f"/usr/share/man/man1/{page}.1.gz" for page in MAN_PAGES}
 COPIES = [("*.yml", "", "deploy/prometheus/rules", "/usr/share/intel-gpu-exporter/prometheus/rules"),
@@ -203,7 +203,7 @@ def descriptions(root):
     check("the page of trace has its actions", "record [FLAGS]" in trace and "--max-rate" in trace, trace)
     check("the page of level-zero has its actions", "run [FLAGS] -- PROGRAM" in page and "--fail-on-leak" in page, page)
 
-    help_text = output(f"{root}/usr/bin/{NAME}", "--help").replace("--[no-]summary", "--summary --no-summary")
+    help_text = output(f"{root}/usr/bin/{NAME}", "--help-all").replace("--[no-]summary", "--summary --no-summary")
     sections = {command: {flag for flag in re.findall(r"--(?:no-)?[a-z.-]+", text) if flag in flags}
                 for command, text in re.findall(r"\nFlags of (\S+):\n(.*?)(?=\n\n)", help_text, re.S)}
     check("top has flags of its own", {"--once", "--cacert", "--interval"} <= sections["top"], sorted(sections["top"]))

@@ -21,7 +21,7 @@ def read(path):
 def texts():
     listed = set(re.findall(r"^\| \[([\w-]+\.md)\]", read("docs/launch/README.md"), re.M))
     equal("the list names every text", listed, {os.path.basename(p) for p in glob.glob(f"{SOURCE}/docs/launch/*.md")} - {"README.md"})
-    port = re.search(r"listen-address.*?default: \S*?:(\d+)", output(BINARY, "--help"), re.S)[1]
+    port = re.search(r"listen-address.*?default: \S*?:(\d+)", output(BINARY, "--help-all"), re.S)[1]
     check("the port is the program's", f"| [{port}](" in read("docs/launch/exporter-list.md"), port)
     rows = re.findall(r"^\| `(grafana/[\w-]+\.json)` \| (.*?) \| (.*?) \| `(.*?)` \|$", read("docs/launch/grafana-com.md"), re.M)
     equal("every dashboard is to be uploaded", sorted(r[0] for r in rows), sorted(os.path.relpath(p, SOURCE) for p in glob.glob(f"{SOURCE}/grafana/*.json")))
@@ -38,7 +38,7 @@ def texts():
 def form():
     fields = {e.get("id"): e for e in yaml.safe_load(read(".github/ISSUE_TEMPLATE/capture.yml"))["body"]}
     command = re.search(r"`intel-gpu-exporter (\S+) \S+`", fields["capture"]["attributes"]["description"])[1]
-    check("the form asks for what a command of the program writes", re.search(rf"^  {command} ", output(BINARY, "--help"), re.M), command)
+    check("the form asks for what a command of the program writes", re.search(rf"^  {command} ", output(BINARY, "--help-all"), re.M), command)
     check("file, hardware and consent are required", all(fields[k]["validations"]["required"] for k in ("capture", "hardware")) and
           fields["terms"]["attributes"]["options"][0]["required"], fields)
     check("the call for captures leads to it", "template=capture.yml" in read("docs/launch/call-for-captures.md"), "")

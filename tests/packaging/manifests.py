@@ -487,7 +487,7 @@ def level_zero(sidecar):
     equal("with the exporter's own image", install["image"], exporter["image"])
     environment = {e["name"]: e["value"] for e in server["env"]}
     equal("the loader searches there", environment, {"LD_LIBRARY_PATH": mounts["server"]["tracker"], "ZE_ENABLE_VALIDATION_LAYER": "1"})
-    default = re.search(r"--path.level-zero DIR.*?\(default:\s+([^)]*)\)", output(BINARY, "--help"), re.S).group(1)
+    default = re.search(r"--path.level-zero DIR.*?\(default:\s+([^)]*)\)", output(BINARY, "--help-all"), re.S).group(1)
     equal("both have the pages in the default folder", [mounts[c]["pages"] for c in (NAME, "server")], [default, default])
     check("the group owns the volumes", "fsGroup" in spec["securityContext"], spec["securityContext"])
 

@@ -123,7 +123,7 @@ TEST_CASE("stats prints one reading, a number of them, or a stream") {
   CHECK_THROWS_WITH_AS(
       options({"stats", "--format=xml"}),
       "--format: \"xml\" is none of table, json, csv, influx, prometheus, intel_gpu_top, nvtop, waybar", UsageError);
-  CHECK_THROWS_WITH_AS(parse({"serve", "--json"}), "--json is a flag of list, stats, doctor, query, flights",
+  CHECK_THROWS_WITH_AS(parse({"serve", "--json"}), "--json is a flag of list, doctor, flights, stats, query",
                        UsageError);
   CHECK_THROWS_WITH_AS(parse({"list", "--count=3"}), "--count is a flag of stats, query", UsageError);
 }
@@ -237,7 +237,7 @@ TEST_CASE("an invalid argument is reported in one line that names it") {
 }
 
 TEST_CASE("help names every flag with its default and every profile; hidden commands stay hidden") {
-  std::string help = help_text();
+  std::string help = help_text(true);
   for (const Command& command : all_commands())
     if (!command.actions.empty()) help += help_text(command);
   for (const CommandFlag& flag : all_flags()) {
@@ -255,14 +255,50 @@ TEST_CASE("help names every flag with its default and every profile; hidden comm
   CHECK(parse({"level-zero", "run", "--version"}).version);
 }
 
-TEST_CASE("help for a command has its own flags and the shared ones; --gpu keeps its origin") {
-  const std::string stats = help_text(*find_command("stats"));
+TEST_CASE("--help of a command has its own flags and no sentence of another command") {
+  for (const Command& command : all_commands()) {
+    if (command.hidden || command.reads_own_flags()) continue;
+    CAPTURE(command.name);
+    const std::string help = help_text(command);
+    for (const CommandFlag& flag : all_flags()) {
+      CAPTURE(flag.name);
+      const bool own = flag.is_only_for(command.name);
+      if (own) CHECK(help.find(flag.negatable ? "--[no-]" + flag.name : "  " + flag.dashed()) != std::string::npos);
+      const bool shared_reading = flag.commands.empty() && flag.name.starts_with("collector.");
+      if (shared_reading) CHECK(help.find("--" + flag.name + " ") == std::string::npos);
+    }
+    for (const Command& other : all_commands())
+      for (const char* verb : {" prints", " shows", " reads"})
+        if (other.name != command.name && other.name != "help")
+          CHECK_MESSAGE(help.find(" " + std::string(other.name) + verb) == std::string::npos, other.name);
+  }
+  const std::string query = help_text(*find_command("query"));
+  CHECK(query.find("--fields LIST") != std::string::npos);
+  CHECK(query.find("stats") == std::string::npos);
+  CHECK(query.find("--help-all") != std::string::npos);
+  CHECK(parse({"query", "--help-all"}).help);
+  CHECK(parse({"query", "--help-all"}).help_all);
+}
+
+TEST_CASE("help collectors names each collector, what it costs and which right brings which feature") {
+  CHECK(parse({"help", "collectors"}).operands == Arguments{"collectors"});
+  const std::string help = collectors_help();
+  for (const CollectorDescription& collector : describe_collectors())
+    CHECK_MESSAGE(help.find("\n  " + std::string(collector.name)) != std::string::npos, collector.name);
+  CHECK(help.find("CAP_PERFMON: engine_busy") != std::string::npos);
+  CHECK(help.find("With group render: memory_size") != std::string::npos);
+  CHECK(help.find("jobs (off)") != std::string::npos);
+  CHECK(help.find("Costs a BPF program at each job") != std::string::npos);
+}
+
+TEST_CASE("--help-all of a command has its own flags and the shared ones; --gpu keeps its origin") {
+  const std::string stats = help_text(*find_command("stats"), true);
   CHECK(stats.starts_with("usage: intel-gpu-exporter stats [FLAGS]\n"));
   for (const char* flag : {"--interval", "--count", "--json", "--format", "--gpu", "--simulate"}) {
     CAPTURE(flag);
     CHECK(stats.find(flag) != std::string::npos);
   }
-  CHECK(stats.find("--web.") == stats.find("--web.listen-address is"));  // the example at the end only
+  CHECK(stats.find("--web.") == std::string::npos);
   CHECK(stats.find("--push.") == std::string::npos);
   CHECK(stats.find("--flight.directory") == std::string::npos);
   CHECK(help_text(*find_command("serve")).find("--web.config.file") != std::string::npos);
@@ -286,8 +322,8 @@ TEST_CASE("man pages and completions find the actions of a command under their t
 }
 
 TEST_CASE("help fits a terminal of 80 columns") {
-  std::string all = help_text();
-  for (const Command& command : all_commands()) all += help_text(command);
+  std::string all = help_text() + help_text(true) + collectors_help();
+  for (const Command& command : all_commands()) all += help_text(command) + help_text(command, true);
   std::istringstream lines(all);
   for (std::string line; std::getline(lines, line);) {
     CAPTURE(line);
