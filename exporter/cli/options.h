@@ -36,7 +36,7 @@ struct QueryOptions {
   bool json = false, header = true, units = true;
   std::optional<Nanoseconds> loop;     // time between readings; nullopt: one reading
   std::optional<std::uint64_t> count;  // nullopt: unlimited with --loop, otherwise one
-  std::vector<std::string> ids;        // indexes or PCI addresses; empty: all
+  std::vector<std::string> ids;        // numbers or PCI addresses; empty: all
   std::string file;                    // "": standard output
 };
 

@@ -43,7 +43,7 @@ Why why_not(const Field& field, const Row& row, const Value& value, std::span<co
       why.cause = "this GPU has none";
       break;
     case Reason::suspended:
-      why.cause = "the GPU is suspended and is not woken";
+      why.cause = "the GPU is asleep and is not woken";
       break;
     case Reason::disabled:
       why.cause = "its collector is turned off";

@@ -9,6 +9,7 @@
 
 #include "format/csv_rows.h"
 #include "format/number.h"
+#include "igpu/gpu_number.h"
 #include "text/formatted.h"
 #include "text/nearest.h"
 
@@ -287,7 +288,7 @@ std::vector<Row> rows_of(const HostModel& host, std::span<const Gpu> gpus, std::
   std::vector<Row> rows;
   for (const Gpu& gpu : gpus) {
     const GpuModel* const model = host.gpu(gpu.address);
-    rows.push_back({model != nullptr ? *model : kUnread, gpu, rows.size(), time});
+    rows.push_back({model != nullptr ? *model : kUnread, gpu, number_of(gpu, rows.size()), time});
   }
   return rows;
 }

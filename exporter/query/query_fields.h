@@ -19,7 +19,7 @@ namespace igpu::exporter::query {
 struct Row {
   const GpuModel& model;
   const Gpu& gpu;     // from discovery
-  std::size_t index;  // its position in the output
+  std::size_t index;  // its number: number_of()
   std::chrono::system_clock::time_point time;
 };
 

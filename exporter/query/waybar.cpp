@@ -40,7 +40,7 @@ std::string tooltip(const Row& row) {
     const std::string_view name = to_string(static_cast<EngineClass>(i));
     add(name, "engine." + std::string(name) + ".busy.percent");
   }
-  add("clock", "clocks.gt.mhz");
+  add("frequency", "clocks.gt.mhz");
   add("power", "power.draw.watts");
   add("temperature", "temperature.package.celsius");
   add("memory", "memory.used.percent");

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "igpu/gpu_number.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
 #include "top/columns.h"
@@ -186,10 +187,10 @@ class Painter {
       put({{"busy ", Style::dim}, {percent(value_of(npu.busy)), class_style(index_of(EngineClass::compute))}});
     if (npu.frequency) {
       const std::string most = npu.max_frequency ? "/" + whole(npu.max_frequency->value / 1e6) : "";
-      put({{"clock ", Style::dim}, {whole(npu.frequency->value / 1e6)}, {most, Style::dim}, {" MHz"}});
+      put({{"frequency ", Style::dim}, {whole(npu.frequency->value / 1e6)}, {most, Style::dim}, {" MHz"}});
     }
     if (npu.resident_memory) put({{"memory ", Style::dim}, {short_bytes(value_of(npu.resident_memory))}});
-    if (npu.suspended.value_or(false)) put({{"suspended", Style::warning}});
+    if (npu.suspended.value_or(false)) put({{"asleep", Style::warning}});
     if (npu.recoveries && npu.recoveries->value > 0) put({{"resets " + whole(npu.recoveries->value), Style::alarm}});
     put({{npu.name.empty() ? npu.address : npu.name, Style::dim}});
     ++y_;
@@ -200,7 +201,7 @@ class Painter {
   void gpu_block(const GpuModel& gpu, GpuPlace place) {
     title(gpu, place);
     if (gpu.suspended.value_or(false)) {
-      (void)canvas().put(kIndent, y_++, "suspended; values that would wake it are not read", Style::dim);
+      (void)canvas().put(kIndent, y_++, "asleep; values appear when a program wakes it", Style::dim);
       flow({missing_items(gpu)});
       return function_lines(gpu);
     }
@@ -338,7 +339,7 @@ class Painter {
   Item clock_item(const std::string& name, const Frequency& clock) const {
     const auto megahertz = [](const Reading<Hertz>& hertz) { return whole(hertz->value / 1e6); };
     const Reading<Hertz>& highest = clock.rp0 ? clock.rp0 : clock.max;
-    Item item{{name + "clock ", Style::dim}};
+    Item item{{name + "frequency ", Style::dim}};
     item.push_back({clock.actual ? megahertz(clock.actual) : "-"});
     if (highest) item.push_back({"/" + megahertz(highest), Style::dim});
     item.push_back({" MHz"});
@@ -604,7 +605,7 @@ class Painter {
     line.right(kMemory, percent(share), share.value_or(0) >= 0.9 ? Style::warning : Style::plain);
     std::string status = trouble_of(gpu, host.unix_time);
     const bool trouble = !status.empty();
-    if (gpu.suspended.value_or(false)) status += status.empty() ? "suspended" : " suspended";
+    if (gpu.suspended.value_or(false)) status += status.empty() ? "asleep" : " asleep";
     if (throttled) status += status.empty() ? "throttled" : " throttled";
     const int begin = line.end() + 1;
     const int end = canvas().put_name(begin, y_, status, trouble ? Style::alarm : Style::warning);
@@ -632,6 +633,8 @@ GpuPanel draw_gpus(const Frame& frame, const History& history, const ViewState& 
 }
 
 std::size_t gpu_number(const Frame& frame, GpuPlace place) {
+  if (frame.hosts.size() == 1 && place.gpu < frame.hosts[0].gpus.size())
+    return number_of(frame.hosts[0].gpus[place.gpu].gpu, place.gpu);
   std::size_t number = place.gpu;
   for (std::size_t h = 0; h < std::min(place.host, frame.hosts.size()); ++h) number += frame.hosts[h].gpus.size();
   return number;

@@ -23,7 +23,7 @@ inline constexpr int kRoomyEngineCell = 60;  // with a longer history
 GpuPanel draw_gpus(const Frame& frame, const History& history, const ViewState& view, const ScreenContext& context,
                    int width, Detail detail, int min_cell = kMinEngineCell);
 
-// The number of a GPU on the screen, counted over the GPUs of all hosts.
+// The number of a GPU on the screen: that of its card or, of several hosts, counted over all of them.
 std::size_t gpu_number(const Frame& frame, GpuPlace place);
 
 Style class_style(std::size_t index);

@@ -105,7 +105,7 @@ constexpr std::array<KeyHint, 19> kHelp{{
     {"q, F10", "quit; Ctrl-Z suspends"},
     {"mouse", "click a row, a column to sort by or a GPU; wheel: scroll"},
     {"", ""},
-    {"wants", "clock that the driver asked for"},
+    {"wants", "frequency that the driver asked for"},
     {"ENHNC", "video enhancement engines"},
     {"MEM", "resident GPU memory; CPU%: of one processor"},
 }};

@@ -48,15 +48,15 @@ Look look_of(Style style) {
     case Style::alarm:
       return {COLOR_RED, A_BOLD};
     case Style::render:
-      return {COLOR_CYAN, A_NORMAL};
+      return {COLOR_BLUE, A_BOLD};
     case Style::copy:
-      return {COLOR_YELLOW, A_NORMAL};
+      return {COLOR_WHITE, A_NORMAL};
     case Style::video:
       return {COLOR_GREEN, A_NORMAL};
     case Style::video_enhance:
-      return {COLOR_MAGENTA, A_NORMAL};
+      return {COLOR_YELLOW, A_NORMAL};
     case Style::compute:
-      return {COLOR_BLUE, A_BOLD};
+      return {COLOR_MAGENTA, A_NORMAL};
   }
   return {-1, A_NORMAL};
 }

@@ -51,8 +51,8 @@ def check_once(binary, pages, folder):
         (folder / "sys" / part).mkdir(parents=True)
     empty, text = run(binary, "top", "--once", f"--path.sysfs={folder}/sys")
     away, _ = run(binary, "top", "--once", "http://127.0.0.1:1")
-    check((empty, away) == (0, 1) and "no Intel GPU found" in text, f"top --once: {empty} without a GPU, {away} without a host\n{text}")
-    check("`--once`\nexits with 1 if no host could be read; a host without a GPU can." in pages["docs/commands.md"], "docs/commands.md: --once")
+    check((empty, away) == (1, 1) and "no Intel GPU found" in text, f"top --once: {empty} without a GPU, {away} without a host\n{text}")
+    check("`--once`\nexits with 1 if no host could be read, or none has a GPU or an NPU." in pages["docs/commands.md"], "docs/commands.md: --once")
 
 
 def check_dashboards(root, pages):
@@ -81,6 +81,38 @@ def check_tasks(pages):
         check(steps == list(range(1, len(steps) + 1)) and 3 <= len(steps) <= 10, f"docs/tasks.md: {task.splitlines()[0]}: steps {steps}")
 
 
+def check_words(binary, root, page):
+    """docs/words.md: a value has one word, engine classes one order and one colour."""
+    avoided = {word for line in re.findall(r"^\| .* \|$", page.partition("## Engine classes")[0], flags=re.M)[1:]
+               for word in line.split("|")[3].strip().split(", ") if word} - {"index"}
+    check({"clock", "suspended", "VRAM"} <= avoided, f"words to avoid: {sorted(avoided)}")
+    help_texts = [run(binary, "help", command)[1] for command in
+                  ("serve", "list", "stats", "top", "doctor", "capture", "trace", "flights", "healthcheck", "collectors")]
+    script = (root / "exporter/pages/assets/page.js").read_text()
+    shown = {path.name: path.read_text().replace("<td>suspended</td>", "")  # a reason, which is a name
+             for path in (root / "tests/screens").iterdir() if path.suffix in (".txt", ".html")}
+    shown |= {"help": "\n".join(help_texts), "page.js": "\n".join(re.findall(r"'([^'\n]* [^'\n]*)'", script))}
+    for path in (root / "grafana").glob("*.json"):
+        shown[path.name] = "\n".join(re.findall(r'"(?:title|description|text|displayName)": "(.*?)"', path.read_text()))
+    for where, text in shown.items():
+        for word in avoided:
+            found = re.search(rf"(?<![\w-])({word}|{word[0].upper() + word[1:]})(?![\w-])", text)
+            line = text[max(0, found.start() - 30):found.end() + 30] if found else ""
+            check(not found, f"{where} says {word!r}, which docs/words.md avoids: {line!r}")
+    table = re.findall(r"^\| (\w+) \| ([A-Z]+) \| `(#\w+)` \| `(#\w+)` \| (\w+) \|", page, flags=re.M)
+    classes = [row[0] for row in table]
+    order = re.search(r"kClasses = \[(.*?)\]", script)[1].replace("'", "").split(", ")
+    names = re.search(r"kNames\[kEngineClasses\] = \{(.*?)\}", (root / "collectors/include/igpu/engine_class.h").read_text())[1]
+    titles = re.search(r"kTitles\{(\"RENDR.*?)\}", (root / "exporter/top/table.cpp").read_text())[1].replace('"', "").split(", ")
+    check(classes == order == names.replace('"', "").split(", "), f"order of engine classes: {classes}, page {order}, model {names}")
+    check([row[1] for row in table] == titles, f"titles of engine classes in top: {titles}")
+    css = (root / "exporter/pages/assets/page.css").read_text()
+    terminal = (root / "exporter/top/terminal.cpp").read_text()
+    for name, _, light, dark, colour in table:
+        check(re.findall(rf"--{name}: (#\w+)", css) == [light, dark], f"page.css: colours of {name}")
+        check(re.search(rf"Style::{name}:\s+return \{{COLOR_{colour.upper()},", terminal), f"terminal.cpp: colour of {name}")
+
+
 def main():
     binary, root = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
     pages = {str(path.relative_to(root)): path.read_text() for path in [root / "README.md", *(root / "docs").glob("*.md")]}
@@ -92,6 +124,7 @@ def main():
     check_dashboards(root, pages)
     check_permissions(root, pages)
     check_tasks(pages)
+    check_words(binary, root, pages["docs/words.md"])
     finish()
 
 

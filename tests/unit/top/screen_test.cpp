@@ -43,7 +43,7 @@ TEST_CASE("what limits the clock is shown, and a GPU that hung") {
                  "intel_gpu_frequency_limit_hertz{device=\"d\",gt=\"0\",limit=\"max\"} 2.0e9\n"
                  "intel_gpu_throttled{device=\"d\",gt=\"0\",reason=\"pl1\"} 1\n"
                  "intel_gpu_error_state{device=\"d\"} 1\n"));
-  CHECK(has(shown, "clock 1200/2400 MHz max 2000"));
+  CHECK(has(shown, "frequency 1200/2400 MHz max 2000"));
   CHECK(has(shown, "throttled: pl1"));
   CHECK(has(shown, "GPU hang recorded"));
 }
