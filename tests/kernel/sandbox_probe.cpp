@@ -3,8 +3,8 @@
 // Puts layers of the program's own sandbox on itself, makes one of support/sandbox_attempts.h, and prints what the
 // kernel said: "done" or the name of the error. LAYERS: none, seccomp, landlock, all, flights (what the process that
 // writes flights into FOLDER has on), push (what the process has on that talks to a receiver at the port that listens
-// here), or the filter of another helper: opener, resolver, resolver_of_mdns. opener_in_sysfs: the opener's filter in the
-// folder where it runs. FOLDER may be read; FOLDER/file exists. Not shipped.
+// here), or the filter of another helper: opener, resolver, resolver_of_mdns. opener_in_sysfs: the opener's filter in
+// the folder where it runs. FOLDER may be read; FOLDER/file exists. Not shipped.
 #include <arpa/inet.h>
 #include <sys/wait.h>
 #include <unistd.h>
