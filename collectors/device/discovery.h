@@ -52,8 +52,8 @@ struct UnboundGpu {
   bool is_guests = false;                // a driver holds it that gives devices to virtual machines; otherwise none
   bool operator==(const UnboundGpu&) const = default;
 };
-// Reads a file or two of every PCI device: not for every scrape. Sorted. Without virtual functions, which their physical
-// function reports, and functions other than 0, which i915 never binds (on old chips a placeholder).
+// Reads a file or two of every PCI device: not for every scrape. Without virtual functions, which their physical
+// function reports, and functions other than 0, which i915 never binds (on old chips a placeholder). Sorted.
 Reading<std::vector<UnboundGpu>> find_unbound_gpus(const Machine& machine);
 bool is_still_unbound(const Directory& sys, const UnboundGpu& gpu);  // as it was found: one readlink
 

@@ -382,7 +382,7 @@ TEST_CASE("a fault takes over the flight that was asked for, and another fault d
 }
 
 TEST_CASE("whoever asks for flights without end keeps no trigger from recording") {
-  Recorded machine(with("engine-busy:video>90%,5s"));
+  Recorded machine(with("engine_busy{class=video}>0.9/5s"));
   for (int second = 0; second < 60; ++second) {
     for (int i = 0; i < 10; ++i) machine.flights->request({.cause = FlightCause::request, .detail = "POST"});
     machine.run(1s, second < 8 ? 0.5 : 0.99);
