@@ -93,7 +93,7 @@ def check_words(binary, root, page):
              for path in (root / "tests/screens").iterdir() if path.suffix in (".txt", ".html")}
     shown |= {"help": "\n".join(help_texts), "page.js": "\n".join(re.findall(r"'([^'\n]* [^'\n]*)'", script))}
     for path in (root / "grafana").glob("*.json"):
-        shown[path.name] = "\n".join(re.findall(r'"(?:title|description|text|displayName)": "(.*?)"', path.read_text()))
+        shown[path.name] = "\n".join(re.findall(r'"(?:title|description|text|displayName)": ?"(.*?)"', path.read_text()))
     for where, text in shown.items():
         for word in avoided:
             found = re.search(rf"(?<![\w-])({word}|{word[0].upper() + word[1:]})(?![\w-])", text)
