@@ -74,7 +74,9 @@ std::string CurlSession::addresses(const PushWait& wait, std::string& problem) {
   if (const auto at = std::find(found.begin(), found.end(), worked_); at != found.end())
     std::rotate(found.begin(), at, at + 1);
   // While DNS is down.
-  if (found.empty() && !resolved.problem.empty() && !worked_.empty()) return worked_;
+  const bool stale = found.empty() && !resolved.problem.empty() && !worked_.empty();
+  unresolved_ = stale ? "; the address is that of the last connection, as " + resolved.problem : "";
+  if (stale) return worked_;
   problem = resolved.problem;
   std::string list;
   for (const std::string& address : found) list += (list.empty() ? "" : ",") + address;
@@ -155,10 +157,10 @@ std::string CurlSession::problem_of(const Attempt& attempt, CURLcode code) const
     case CURLE_COULDNT_CONNECT: {
       long error = 0;
       curl_.easy_getinfo(attempt.easy_, CURLINFO_OS_ERRNO, &error);
-      return problem_of_connecting(route_.endpoint, error);
+      return problem_of_connecting(route_.endpoint, error) + unresolved_;
     }
     case CURLE_OPERATION_TIMEDOUT:
-      if (!is_connected(attempt)) return problem_of_connecting(route_.endpoint, ETIMEDOUT);
+      if (!is_connected(attempt)) return problem_of_connecting(route_.endpoint, ETIMEDOUT) + unresolved_;
       return "no complete answer in time; check the receiver's load and what is between it and this machine";
     case CURLE_PEER_FAILED_VERIFICATION:
       if (contains(detail, "does not match") || contains(detail, "no alternative certificate subject name"))

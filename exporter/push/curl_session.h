@@ -71,7 +71,8 @@ class CurlSession {
   PushRoute route_;
   std::string ca_;
   std::optional<Resolver> resolver_;
-  std::string worked_;  // the address of the last connection
+  std::string worked_;      // the address of the last connection
+  std::string unresolved_;  // why it is used again; "": it is not
   CURLM* multi_ = nullptr;
 };
 

@@ -16,6 +16,8 @@ using CapabilitySet = std::uint64_t;  // bit N: capability number N of linux/cap
 
 namespace capability {
 inline constexpr int kDacReadSearch = 2;
+inline constexpr int kSetgid = 6;
+inline constexpr int kSetuid = 7;
 inline constexpr int kSetpcap = 8;
 inline constexpr int kSysChroot = 18;
 inline constexpr int kSysPtrace = 19;

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "sandbox/capabilities.h"
+
 namespace igpu::exporter {
 namespace {
 
@@ -35,7 +37,9 @@ LayerOutcome forbid_new_privileges() {
 
 void become_nobody() {
   constexpr id_t kNobody = 65534;
-  if (::geteuid() != 0 || ::setgroups(0, nullptr) != 0) return;
+  constexpr CapabilitySet kNeeded = capability::set(capability::kSetgid) | capability::set(capability::kSetuid);
+  // Under a service's filter of system calls an attempt could end the process.
+  if (::geteuid() != 0 || (own_capabilities().effective & kNeeded) != kNeeded || ::setgroups(0, nullptr) != 0) return;
   if (::setresgid(kNobody, kNobody, kNobody) == 0) (void)!::setresuid(kNobody, kNobody, kNobody);
 }
 

@@ -13,6 +13,7 @@ import http.server
 import os
 import pathlib
 import re
+import signal
 import socket
 import ssl
 import struct
@@ -332,6 +333,32 @@ def hang(binary, work):
                 connection.close()
 
 
+def children_of(process):
+    return [int(child) for child in pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def gone(binary, work):
+    """A process that ends earlier than the exporter: readings wait, pages are served, and the log has the fix."""
+    with Receiver() as receiver, Pushing(binary, work / "log", receiver.url) as exporter:
+        wait_for(lambda: receiver.readings, "a reading")
+        (client,) = children_of(exporter.process.pid)
+        (resolver,) = children_of(client)
+        os.kill(resolver, signal.SIGKILL)
+        known = len(receiver.readings)
+        wait_for(lambda: len(receiver.readings) > known, "the address that worked is used without the resolver")
+        receiver.server.socket.close()
+        wait_for(lambda: "as the process that resolves names has ended: restart the exporter" in exporter.log(), "what became of the resolver is said")
+        os.kill(client, signal.SIGKILL)
+        wait_for(lambda: "has ended: restart the exporter" in exporter.log(), "a line with the fix")
+        wait_for(lambda: exporter.self_metric("queue_length") >= 2, "readings wait")
+        check(exporter.self_metric("failures_total") >= 1 and "intel_gpu_info" in get(exporter.url), "failures are counted, pages are served")
+    with Pushing(binary, work / "log", "http://localhost:1") as exporter:
+        wait_for(lambda: "is the receiver running" in exporter.log(), "it has started")
+        (client,) = children_of(exporter.process.pid)
+        os.kill(children_of(client)[0], signal.SIGKILL)
+        wait_for(lambda: "resolves names has ended: restart the exporter" in exporter.log(), "a resolver that ended is named")
+
+
 def make_certificate(folder, name, subject):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-subj", "/CN=x",
                     "-addext", f"subjectAltName={subject}", "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"], check=True, capture_output=True)
@@ -488,7 +515,7 @@ def main():
     binary = sys.argv[1]
     only = sys.argv[3:]  # of the parts below
     with tempfile.TemporaryDirectory() as name:
-        for part in (off, refusals, values, outage, refused, echo, hang, tls, old_tls, ipv6, proxy):
+        for part in (off, refusals, values, outage, refused, echo, hang, gone, tls, old_tls, ipv6, proxy):
             if only and part.__name__ not in only:
                 continue
             folder = pathlib.Path(name) / part.__name__
