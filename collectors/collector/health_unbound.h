@@ -23,12 +23,12 @@ class HealthUnbound final : public HealthPart {
       Kind::gauge,
       "An Intel GPU that neither i915 nor xe drives; reason: no_driver, firmware (not loaded), guest (passed through).",
       {"device", "device_id", "name", "reason"}};
-  static constexpr Metric<Flag, 4> kProbeFailure{
-      "intel_gpu_probe_failure_info",
-      Kind::info,
-      "The last try of a driver to take such a GPU, by the kernel log: its error, or force_probe where it wants to be "
-      "forced, and the firmware that could not be loaded.",
-      {"device", "driver", "error", "firmware"}};
+  static constexpr Metric<Flag, 4> kProbeFailure{"intel_gpu_probe_failure_info",
+                                                 Kind::info,
+                                                 "A driver's last try to take such a GPU, by the kernel log: its "
+                                                 "error, or force_probe where it must be forced, and "
+                                                 "firmware that is missing.",
+                                                 {"device", "driver", "error", "firmware"}};
 
   // chosen: the names of --gpu; none: all. log may be null.
   HealthUnbound(const Machine& machine, std::span<const std::string> chosen, Log* log)

@@ -2,6 +2,7 @@
 #include "cli/doctor_report.h"
 
 #include <algorithm>
+#include <span>
 
 #include "report/fixes.h"
 #include "report/gpu_summary.h"
@@ -151,6 +152,17 @@ void add_no_gpu(std::string& out, const std::string& sysfs_root) {
   add_line(out, "", std::string(advice.then));
 }
 
+// Those that a guest has, or those that something can be done about.
+void add_unbound(std::string& out, std::span<const snapshot::Unbound> unbound, bool guests) {
+  for (const snapshot::Unbound& gpu : unbound) {
+    if (is_guests(gpu) != guests) continue;
+    add_title(out, name_of(gpu), gpu.address);
+    add_line(out, guests ? "-" : "MISSING", why_unbound(gpu));
+    if (const std::string command = command_for(gpu); !command.empty())
+      out += std::string(kFindingIndent, ' ') + clean_text(command) + '\n';
+  }
+}
+
 std::string verdict(const Diagnosis& diagnosis) {
   if (diagnosis.complete() && diagnosis.asleep())
     return "Nothing is missing, as far as known without waking a GPU that is asleep.";
@@ -173,12 +185,7 @@ std::string doctor_text(const Diagnosis& diagnosis) {
   std::string out;
   if (diagnosis.gpus.empty() && diagnosis.npus.empty() && diagnosis.unbound.empty())
     add_no_gpu(out, diagnosis.sysfs_root);
-  for (const snapshot::Unbound& gpu : diagnosis.unbound) {
-    add_title(out, name_of(gpu), gpu.address);
-    add_line(out, is_guests(gpu) ? "-" : "MISSING", why_unbound(gpu));
-    if (const std::string command = command_for(gpu); !command.empty())
-      out += std::string(kFindingIndent, ' ') + clean_text(command) + '\n';
-  }
+  add_unbound(out, diagnosis.unbound, false);
   if (diagnosis.complete()) out += verdict(diagnosis) + '\n';
   if (!diagnosis.place.title.empty()) add_title(out, diagnosis.place.title);
   add_steps(out, diagnosis.place.steps);
@@ -192,6 +199,7 @@ std::string doctor_text(const Diagnosis& diagnosis) {
   }
   for (const snapshot::Npu& npu : diagnosis.npus)
     add_title(out, name_of(npu) + " (NPU, intel_vpu); its features are listed below", npu.address);
+  add_unbound(out, diagnosis.unbound, true);
   std::string machine;
   add_states(machine, diagnosis.findings, "", false);
   if (!machine.empty()) {

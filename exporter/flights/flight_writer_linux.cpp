@@ -13,7 +13,7 @@
 
 #include "flights/flight_files.h"
 #include "flights/flight_writer.h"
-#include "sandbox/helper_socket.h"
+#include "platform/helper_socket.h"
 
 namespace igpu::exporter {
 namespace {

@@ -8,7 +8,7 @@
 #include <exception>
 #include <stdexcept>
 
-#include "sandbox/helper_socket.h"
+#include "platform/helper_socket.h"
 #include "text/unicode.h"
 
 namespace igpu::exporter {

@@ -70,7 +70,7 @@ TEST_CASE("under systemd: the program, a unit with this machine's groups, and th
   const std::string unit = machine.read("/etc/systemd/system/intel-gpu-exporter.service");
   CHECK(unit.find("\nExecStart=/usr/local/bin/intel-gpu-exporter\n") != std::string::npos);
   CHECK(unit.find("\nSupplementaryGroups=render video\n") != std::string::npos);
-  CHECK(unit.find("\nAmbientCapabilities=CAP_PERFMON CAP_SYS_PTRACE CAP_BPF\n") != std::string::npos);
+  CHECK(unit.find("\nAmbientCapabilities=CAP_PERFMON CAP_SYS_PTRACE CAP_BPF CAP_SYS_CHROOT\n") != std::string::npos);
   CHECK(machine.ran == std::vector<std::string>{"systemctl daemon-reload", "systemctl enable intel-gpu-exporter",
                                                 "systemctl restart intel-gpu-exporter"});
   CHECK_FALSE(fs::exists(machine.root / "etc/sysctl.d"));
