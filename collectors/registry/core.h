@@ -70,6 +70,7 @@ struct RegistryCore {
         all_gpus(the_machine, {}),
         discovery(the_machine, options.gpus),
         scrape_log(the_log, the_machine.adapters != nullptr) {
+    findings.read_release(the_machine);
     for (const ConfiguredCollector& collector : collectors)
       if (collector.enabled && collector.entry.create_for_machine) start(add_slot(machine_slots, collector));
   }

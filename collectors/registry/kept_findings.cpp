@@ -55,6 +55,12 @@ bool KeptFindings::is_last(std::span<const NotedFeature> noted) const {
                     });
 }
 
+void KeptFindings::read_release(Machine& machine) {
+  std::array<char, 128> buffer;
+  if (const auto release = machine.proc.read("sys/kernel/osrelease", buffer); release && !machine.adapters)
+    running_ = *release;
+}
+
 void KeptFindings::explain(Finding& finding, Machine& machine, const Gpu* gpu, std::optional<PermissionFacts>& facts) {
   // Permissions are read only for hints that depend on them.
   if (!machine.adapters && finding.absent.reason == Reason::permission) {
@@ -67,9 +73,7 @@ void KeptFindings::explain(Finding& finding, Machine& machine, const Gpu* gpu, s
   finding.hint = std::move(advice.hint);
   finding.rights = advice.rights;
   finding.command = std::move(advice.command);
-  std::array<char, 128> buffer;
-  if (const auto running = machine.proc.read("sys/kernel/osrelease", buffer); running && !machine.adapters)
-    finding.hint = without_reached_release(finding.hint, *running);
+  if (!running_.empty()) finding.hint = without_reached_release(finding.hint, running_);
   // Without an errno, a flag disabled the feature.
   if (finding.absent.reason == Reason::disabled && finding.absent.os_error == 0)
     finding.hint = "--collector." + std::string(finding.collector);

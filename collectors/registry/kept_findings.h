@@ -32,6 +32,9 @@ class KeptFindings {
  public:
   using List = std::shared_ptr<const std::vector<Finding>>;
 
+  // Before anything is explained, once: the exporter's sandbox leaves the file out of reach.
+  void read_release(Machine& machine);
+
   // noted: the findings of this scrape. gpu_of(device): the GPU, or nullptr for the whole machine.
   template <class F>
   List explain(std::vector<NotedFeature>&& noted, Machine& machine, F&& gpu_of) {
@@ -65,6 +68,7 @@ class KeptFindings {
   List last_;
   std::vector<NotedFeature> last_noted_;  // what last_ was made from; compared with the features of each scrape
   Nanoseconds explained_at_{};
+  std::string running_;  // release of the kernel; "": unknown
   bool depends_on_rights_ = false;
 };
 

@@ -130,7 +130,7 @@ int list(const Options& options) {
   const HostModel host = model_of(PageView(result->lists()));
   const int printed =
       print(options.json ? as_json(gpus, host, result->findings()) : as_text(gpus, host, result->findings()));
-  return gpus.empty() && host.npus.empty() ? EXIT_FAILURE : printed;
+  return gpus.empty() && host.npus.empty() && host.unbound.empty() ? EXIT_FAILURE : printed;
 }
 
 }  // namespace igpu::exporter

@@ -124,9 +124,12 @@ def use_as_before(attacks):
             for name, effective in effective_of_threads(reader.pid).items():
                 check(effective & PERFMON and effective & PTRACE, f"{arguments}: {name} may read counters and processes: {effective:#x}")
             reader.terminate()
-    for arguments in (["list"], ["stats", "--count=1"], ["version"], ["help"], ["stats", "--count=1", "--simulate=arc-a770"]):
+    for arguments in (["list", "--simulate=arc-a770"], ["version"], ["help"], ["stats", "--count=1", "--simulate=arc-a770"]):
         ended = attacks.run(*arguments)
         check(ended.returncode == 0, f"{arguments} works: {ended.returncode} {ended.stderr[-500:]}")
+    for arguments in (["list"], ["stats", "--count=1"]):  # they end well where there is a GPU
+        ended = attacks.run(*arguments)
+        check(ended.returncode in (0, 1) and "refused" not in ended.stderr, f"{arguments} works: {ended.returncode} {ended.stderr[-500:]}")
     ended = attacks.run("stats", "--count=1", "--simulate=arc-a770", "-o", "reading")
     check(ended.returncode == 0 and (attacks.work / "own/reading").stat().st_uid == 65534, f"it writes its caller's files: {ended.stderr}")
 
@@ -149,19 +152,20 @@ def use_as_before(attacks):
 def who_may_name_them(attacks, binary):
     """Root, and a service whose manager gave it the capabilities, have no caller with fewer rights; nor has the container's image."""
     tree = f"--path.sysfs={attacks.work}/own/tree"
+    accepted = lambda ended: ended.returncode == 1 and "No Intel GPU" in ended.stdout and not ended.stderr  # the folder is empty
     ended = attacks.run("list", tree, prefix=[])
-    check(ended.returncode == 0, f"root names folders: {ended.stderr}")
+    check(accepted(ended), f"root names folders: {ended.stderr}")
     plain = attacks.work / "plain"
     shutil.copy(binary, plain)
     ambient = [*NOBODY, "--inh-caps=+sys_ptrace,+perfmon", "--ambient-caps=+sys_ptrace,+perfmon"]
     ended = attacks.run("list", tree, prefix=ambient, program=plain)
-    check(ended.returncode == 0, f"a service names folders: {ended.stderr}")
+    check(accepted(ended), f"a service names folders: {ended.stderr}")
     ended = attacks.run("list", tree, program=plain)
-    check(ended.returncode == 0, f"without capabilities everybody names folders: {ended.stderr}")
+    check(accepted(ended), f"without capabilities everybody names folders: {ended.stderr}")
     image = ("mount -t tmpfs none /usr/share && mkdir /usr/share/intel-gpu-exporter && : >/usr/share/intel-gpu-exporter/callers-are-trusted "
              "&& exec \"$@\"")
     ended = attacks.run("list", tree, prefix=["unshare", "--mount", "sh", "-ec", image, "sh", *NOBODY])
-    check(ended.returncode == 0, f"a container's manifest names folders: {ended.stderr}")
+    check(accepted(ended), f"a container's manifest names folders: {ended.stderr}")
 
     for bit in (0o4000, 0o2000):
         os.chmod(plain, 0o755 | bit)

@@ -74,7 +74,7 @@ def loops():
 
 def chosen():
     out, _, _ = query("--simulate=rack", "--fields=index,pci.address", "--format=csv,noheader", "--id=2,0000:00:02.0")
-    check(cells(out) == [["0", "0000:00:02.0"], ["2", "0000:07:00.0"]], f"--id: {out}")
+    check(cells(out) == [["1", "0000:00:02.0"], ["2", "0000:03:00.0"]], f"--id: {out}")
     out, _, _ = query("--simulate=rack", "--gpu=card2", "--fields=pci.address", "--format=csv,noheader")
     check(out == "0000:03:00.0\n", f"--gpu: {out}")
     for arguments in (["--id=7"], ["--gpu=card9"]):

@@ -93,7 +93,7 @@ def keys_and_sizes(terminal):
     terminal.keys("w")
     terminal.wait_for("WORKLOAD", "pod")
     terminal.keys("w", "Tab")
-    terminal.wait_for("only GPU 0", "AlderLake")
+    terminal.wait_for("only GPU 1", "AlderLake")
     wait_for(lambda: "A770" not in terminal.screen(), "only one GPU is shown")
     terminal.keys("Escape", "d", "d", "d")
     terminal.wait_for("GPU CARD", "Battlemage")

@@ -91,6 +91,7 @@ TEST_CASE("no hint of any feature wants a release of Linux that the running kern
         if (row.driver) k.gpu.driver = *row.driver;
         if (row.kind) k.gpu.kind = *row.kind;
         k.m.tree.write("proc/sys/kernel/osrelease", release);
+        k.findings.read_release(k.m.machine());
         return k.explain({Kept::missing(*feature, {Reason::kernel, row.os_error})})->front().hint;
       };
       CHECK_FALSE(says(hint_on("99.1.0-2-amd64\n"), "or newer"));
@@ -115,6 +116,7 @@ TEST_CASE("what a hint says beside the release stays; a release that is not reac
   const auto hint = [&](int row, const char* release) {
     Kept k;
     k.m.tree.write("proc/sys/kernel/osrelease", release);
+    k.findings.read_release(k.m.machine());
     return k.explain({Kept::missing(kFeature, {Reason::kernel, row})})->front().hint;
   };
   CHECK(hint(1, "6.2.0-39-generic\n") == "a kernel with CONFIG_HWMON");
