@@ -28,20 +28,26 @@ Release highest_release(std::string_view text) {
   return highest;
 }
 
+// For a feature that is still missing where the kernel has the release that it needs.
+constexpr std::string_view kNewEnough =
+    "this kernel is new enough; its driver may come from elsewhere, or be built without it";
+
 // A hint without a release that the kernel has reached. What it says about the kernel's configuration still helps.
 std::string without_reached_release(const std::string& hint, std::string_view running) {
   constexpr std::string_view kOrNewer = " or newer", kAnyNewer = "a newer kernel";
   const std::size_t begin = hint.find("Linux "), end = hint.find(kOrNewer, begin);
   const bool names_release = begin != std::string::npos && end != std::string::npos;
   const Release release = highest_release(running.substr(0, running.find_first_not_of("0123456789.")));
-  if ((!names_release && !hint.starts_with(kAnyNewer)) || release < highest_release(hint)) return hint;
-  if (!names_release) return {};
-  std::string_view rest = std::string_view(hint).substr(end + kOrNewer.size());
+  const Release needed = highest_release(hint);
+  if ((!names_release && !hint.starts_with(kAnyNewer)) || needed == Release{} || release < needed) return hint;
+  std::string before = names_release ? hint.substr(0, begin) : "";
+  std::string_view rest = std::string_view(hint).substr(names_release ? end + kOrNewer.size() : kAnyNewer.size());
+  if (!names_release) rest = rest.substr(0, rest.find(':'));
   if (rest.starts_with(',')) rest.remove_prefix(1);
-  std::string before = hint.substr(0, begin);
   if (rest.starts_with(" with ")) return before + "a kernel" + std::string(rest);
   before.resize(before.find_last_not_of(" ,;") + 1);
-  return before.empty() || !rest.starts_with(';') ? before : before + std::string(rest);
+  if (before.empty()) return std::string(kNewEnough);
+  return rest.starts_with(';') ? before + std::string(rest) : before;
 }
 
 }  // namespace

@@ -130,7 +130,10 @@ PushOutcome HelperTarget::ask(Request what, std::string_view bytes, const PushWa
     exchange = receive_rest(socket_.get(), *answer_, received_, ready);
     if (exchange != Exchange::done) break;
     received_ = 0;
-    if (answer_->serial != serial_) continue;
+    // Each request has one answer, in their order: whatever else comes is not from a sound process.
+    if (answer_->serial <= answered_ || answer_->serial > serial_) return ended();
+    answered_ = answer_->serial;
+    if (answered_ != serial_) continue;
     PushOutcome outcome;
     if (answer_->kind <= static_cast<std::uint32_t>(PushOutcome::Kind::refused))
       outcome.kind = static_cast<PushOutcome::Kind>(answer_->kind);

@@ -54,7 +54,7 @@ class HelperTarget final : public PushTarget {
   std::size_t sent_ = 0;
   std::unique_ptr<Answer> answer_;  // as far as it came
   std::size_t received_ = 0;
-  std::uint32_t serial_ = 0;
+  std::uint32_t serial_ = 0, answered_ = 0;  // of the last request and of the last answer
 };
 
 }  // namespace igpu::exporter

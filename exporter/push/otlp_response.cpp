@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::size_t kMaxMessageBytes = 200;
 
-// Before it is cut, which could leave a part of a token.
+// After it is cleaned, which could join the parts of a token, and before it is cut, which could leave one.
 std::string message_of(std::string_view bytes, const PushCredentials& credentials) {
-  return clean_text(without_credentials(std::string(bytes), credentials), kMaxMessageBytes);
+  return clean_text(without_credentials(clean_text(bytes), credentials), kMaxMessageBytes);
 }
 
 }  // namespace

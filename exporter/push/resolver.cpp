@@ -87,8 +87,10 @@ Resolver::Resolved Resolver::resolve(const PushWait& wait) {
     Addresses found;
     const ssize_t size = ::recv(socket_.get(), &found, sizeof found, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (size != sizeof found) return ended();
-    if (found.serial != serial_) continue;  // to a request that was given up
+    // Each request has at most one answer, in their order.
+    if (size != sizeof found || found.serial <= answered_ || found.serial > serial_) return ended();
+    answered_ = found.serial;
+    if (answered_ != serial_) continue;  // to a request that was given up
     Resolved resolved;
     for (std::array<char, INET6_ADDRSTRLEN>& text : found.texts) {
       text.back() = '\0';

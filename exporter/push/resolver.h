@@ -35,7 +35,7 @@ class Resolver {
  private:
   UniqueFd socket_;
   std::string host_;
-  std::uint32_t serial_ = 0;
+  std::uint32_t serial_ = 0, answered_ = 0;  // of the last request and of the last answer
 };
 
 }  // namespace igpu::exporter
