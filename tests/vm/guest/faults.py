@@ -224,7 +224,8 @@ def hotplug(exporter, gpus, scripts):
             ctl(away)
             page = exporter.scrape()
             still = sorted(n for n in page.samples if page.all(n, **d))
-            equal(f"{g.name} {verb}: no series is left", still, [])
+            # Without a driver it is still on the bus.
+            equal(f"{g.name} {verb}: the series that are left", still, ["intel_gpu_unbound"] if verb == "unplug" else [])
             equal(f"{g.name} {verb}: devices", page.get("intel_gpu_exporter_devices"), len(others))
             for o in others:
                 present(f"{g.name} {verb}: {o.name} stays", page, "intel_gpu_engine_busy_seconds_total",

@@ -300,7 +300,11 @@ class Exporter:
         return where
 
     def fds(self):
-        return sorted(os.readlink(f"/proc/{self.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{self.pid}/fd"))
+        open_files = []
+        for fd in os.listdir(f"/proc/{self.pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                open_files.append(os.readlink(f"/proc/{self.pid}/fd/{fd}"))
+        return sorted(open_files)
 
     def perf_fds(self):
         return sum("[perf_event]" in fd for fd in self.fds())
