@@ -153,7 +153,7 @@ def no_gpu():
         code, text = run_tool("doctor")
         verdict(code != 0 and "gpu" in text.lower(), "no GPU: doctor", (code, text[-200:]), "not 0, and why")
         code, _ = run_tool("list")
-        equal("no GPU: list ends well", code, 0)
+        equal("no GPU: list has nothing to show", code, 1)
         status, headers, body = exporter.request("/metrics", [("Accept", "application/openmetrics-text;version=1.0.0")])
         verdict(body.endswith(b"# EOF\n"), "no GPU: OpenMetrics", body[-80:], "# EOF")
         subprocess.run(["rmmod", "fakegpu"], check=True)
