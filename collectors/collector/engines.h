@@ -58,9 +58,8 @@ struct EnginesCollector {
   static constexpr std::array<KernelAbsence, 6> kNoBusy{{
       {Driver::i915,
        {},
-       "i915's PMU is there, but lists no busy event of an engine: a driver from outside the kernel, or a host that "
-       "has "
-       "given its engines to virtual functions",
+       "i915's PMU is there, but lists no busy event of an engine: the driver comes from outside the kernel, or this "
+       "host has given its engines to virtual functions",
        "",
        EOPNOTSUPP},
       {Driver::i915,

@@ -338,10 +338,10 @@ std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record) {
   return is_fault ? std::optional(std::move(line)) : std::nullopt;
 }
 
-// "xe 0000:03:00.0: probe with driver xe failed with error -2", before Linux 6.9 "xe: probe of 0000:03:00.0 failed
-// ...";
-// "... GuC firmware xe/bmg_guc_70.bin: fetch failed -ENOENT", "... Direct firmware load for xe/bmg_guc_70.bin failed
-// ...", but a GPU runs without that of its display (DMC); "[drm] Initialized xe 1.1.0 for 0000:03:00.0 on minor 0".
+// A failed probe: "xe 0000:03:00.0: probe with driver xe failed with error -2", before Linux 6.9 "xe: probe of
+// 0000:03:00.0 failed with error -2". A missing file: "... GuC firmware xe/bmg_guc_70.bin: fetch failed -ENOENT", "...
+// Direct firmware load for xe/bmg_guc_70.bin failed with error -2"; a GPU works without that of its display (DMC).
+// Success: "[drm] Initialized xe 1.1.0 for 0000:03:00.0 on minor 0".
 std::optional<ProbeLine> parse_probe_line(const KernelLogRecord& record) {
   const auto has = [&](std::string_view part) { return record.text.find(part) != std::string_view::npos; };
   if (record.facility != 0) return std::nullopt;

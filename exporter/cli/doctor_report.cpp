@@ -158,8 +158,9 @@ void add_unbound(std::string& out, std::span<const snapshot::Unbound> unbound, b
     if (is_guests(gpu) != guests) continue;
     add_title(out, name_of(gpu), gpu.address);
     add_line(out, guests ? "-" : "MISSING", why_unbound(gpu));
-    if (const std::string command = command_for(gpu); !command.empty())
-      out += std::string(kFindingIndent, ' ') + clean_text(command) + '\n';
+    const UnboundHelp help = help_for(gpu);
+    for (const std::string& line : {help.command, help.hint})  // not wrapped: both have something to copy
+      if (!line.empty()) out += std::string(kFindingIndent, ' ') + clean_text(line) + '\n';
   }
 }
 

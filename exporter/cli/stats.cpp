@@ -82,7 +82,7 @@ int stats(const Options& options) {
     const PageView page(result->lists());
     const Nanoseconds elapsed = now - std::exchange(previous, now);
     const std::vector<Gpu> gpus = format.lists_gpus ? monitor.gpus() : std::vector<Gpu>();
-    shown = shown || shows_devices(model_of(page));
+    if (!shown) shown = shows_devices(model_of(page));
     std::string out;
     writer->write({page, gpus, result->findings(), std::chrono::system_clock::now(), elapsed}, out);
     outcome = output.write(out);

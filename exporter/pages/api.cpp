@@ -128,8 +128,10 @@ void Api::answer_flights(const HttpRequest& request, HttpResponse& response) {
     return response.fail(404, "no such flight; /api/v1/flights lists them, and NUMBER.jsonl or NUMBER.pftrace is one");
   response.content_type = lines ? "application/jsonl" : "application/octet-stream";
   const std::lock_guard lock(flight_texts_mutex_);
-  // Any local user has all of 127.0.0.0/8.
-  const std::string client(request.client().substr(0, request.client().starts_with('\x7f') ? 1 : std::string::npos));
+  // Any local user has all of 127.0.0.0/8, ::1 and UNIX sockets: together they are one client.
+  const std::string_view from = request.client();
+  const bool is_local = from.starts_with('\x7f') || from.find_first_not_of('\0') == std::string_view::npos;
+  const std::string client(is_local ? std::string_view() : from);
   std::size_t bytes = 0, of_client = 0;
   for (auto known = flight_texts_.begin(); known != flight_texts_.end();) {
     const auto text = known->second.text.lock();

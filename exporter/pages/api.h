@@ -33,8 +33,8 @@ namespace igpu::exporter {
 class Api {
  public:
   static constexpr unsigned kStreams = 64;  // at the same time; clients share them as they share scrapes
-  // Size of the flights that are being sent, to all addresses and to one (this host is one): another may begin below
-  // it.
+  // Size of the flights that are being sent, to all addresses and to one (loopback addresses are one): another may
+  // begin below it.
   static constexpr std::size_t kMostFlightBytes = 32U << 20, kMostOfClient = 8U << 20;
 
   // All must outlive the API.

@@ -88,12 +88,13 @@ void add_fixes(Html& html, bool has_devices, const HostModel& host, std::span<co
   } else if (fixes.empty() && std::ranges::all_of(host.unbound, is_guests)) {
     html.markup("<p class=\"ok\">Everything readable is being read.</p>\n");
   }
-  for (const snapshot::Unbound& gpu : host.unbound)
-    html.markup("<p class=\"fix\">")
-        .text(gpu.address + " · " + name_of(gpu) + ": " + why_unbound(gpu))
-        .markup("<br>")
-        .text(command_for(gpu))
-        .markup("</p>\n");
+  for (const snapshot::Unbound& gpu : host.unbound) {
+    const UnboundHelp help = help_for(gpu);
+    html.markup("<div class=\"fix\">").text(gpu.address + " · " + name_of(gpu) + ": " + why_unbound(gpu));
+    if (!help.command.empty()) add_command(html, help.command);
+    if (!help.hint.empty()) html.markup("<p>").text(help.hint).markup("</p>");
+    html.markup("</div>\n");
+  }
   add_grants(html, place);
   for (const Fix& fix : fixes) add_fix(html, fix);
   html.markup("</section>\n");

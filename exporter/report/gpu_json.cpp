@@ -63,7 +63,9 @@ void write_unbound(JsonWriter& json, std::span<const snapshot::Unbound> gpus) {
     write_known(json, "name", gpu.name);
     write_known(json, "device_id", gpu.device_id);
     json.member("why", why_unbound(gpu));
-    write_known(json, "hint", command_for(gpu));
+    const UnboundHelp help = help_for(gpu);
+    write_known(json, "hint", help.hint);
+    write_known(json, "command", help.command);
     json.end_object();
   }
   json.end_array();

@@ -175,17 +175,18 @@ std::string why_unbound(const Unbound& gpu) {
   return "no driver has taken it";
 }
 
-std::string command_for(const Unbound& gpu) {
+UnboundHelp help_for(const Unbound& gpu) {
   if (is_guests(gpu)) return {};
   if (gpu.reason == "firmware")
-    return "install /lib/firmware/" + gpu.firmware +
-           " (Debian: firmware-intel-graphics, before 13 firmware-misc-nonfree; Ubuntu: linux-firmware; Fedora: "
-           "intel-gpu-firmware; Arch: linux-firmware-intel), then boot again";
+    return {"install /lib/firmware/" + gpu.firmware +
+                " (Debian: firmware-intel-graphics, before 13 firmware-misc-nonfree; Ubuntu: linux-firmware; Fedora: "
+                "intel-gpu-firmware; Arch: linux-firmware-intel), then boot again",
+            ""};
   const std::string id = gpu.device_id.substr(gpu.device_id.starts_with("0x") ? 2 : 0);
-  const std::string force = "boot with i915.force_probe=!" + id + " xe.force_probe=" + id;
-  if (gpu.error == "force_probe") return force;
-  if (!gpu.error.empty()) return "sudo dmesg | grep " + gpu.address;
-  return "sudo modprobe -a i915 xe  # if they are loaded: " + force;
+  const std::string force = id.empty() ? "" : "boot with i915.force_probe=!" + id + " xe.force_probe=" + id;
+  if (gpu.error == "force_probe") return {force, ""};
+  if (!gpu.error.empty()) return {"", "sudo dmesg | grep " + gpu.address};
+  return {force.empty() ? "" : "if they are loaded: " + force, "sudo modprobe -a i915 xe"};
 }
 
 std::string nothing_to_show(const HostModel& host) {

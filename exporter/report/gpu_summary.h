@@ -34,9 +34,12 @@ GpuSummary summarize(const GpuModel& gpu);
 std::vector<SummarySection> sections_of(const GpuModel& gpu);
 std::vector<SummarySection> sections_of(const snapshot::Npu& npu);
 
-// Of a GPU that neither i915 nor xe drives: why, and what helps; "" for a guest's, which is as intended.
+// Of a GPU that neither i915 nor xe drives: why, and what helps, in words and as a command; nothing for a guest's.
+struct UnboundHelp {
+  std::string hint, command;
+};
 std::string why_unbound(const snapshot::Unbound& gpu);
-std::string command_for(const snapshot::Unbound& gpu);
+UnboundHelp help_for(const snapshot::Unbound& gpu);
 inline bool is_guests(const snapshot::Unbound& gpu) { return gpu.reason == "guest"; }
 
 // "Lunar Lake NPU"; "NPU" if the name is not known.

@@ -579,11 +579,14 @@
       boxes.unshift(el('p', {class: 'fix'}, 'No Intel GPU bound to i915 or xe is here now. One that comes is found.'));
     for (const gpu of doctor.unbound || []) {
       const text = gpu.device + ' · ' + (gpu.name || '(unknown name)') + ': ' + gpu.why;
-      if (!gpu.hint)
+      if (gpu.reason === 'guest') {
         boxes.push(el('p', {}, text));
-      else
-        boxes.unshift(
-            el('div', {class: 'fix'}, el('strong', {}, text), el('div', {class: 'command'}, el('code', {}, gpu.hint))));
+        continue;
+      }
+      const box = el('div', {class: 'fix'}, el('strong', {}, text));
+      if (gpu.command) box.append(el('div', {class: 'command'}, el('code', {}, gpu.command)));
+      if (gpu.hint) box.append(el('p', {}, gpu.hint));
+      boxes.unshift(box);
     }
     if (doctor.failed_collectors.length)
       boxes.push(el('p', {class: 'fix'}, 'Failed: ' + doctor.failed_collectors.join(', ') + '. The log says why.'));

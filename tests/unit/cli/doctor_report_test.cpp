@@ -143,6 +143,10 @@ TEST_CASE("a GPU that no driver has is missing, with the command that fits the r
   CHECK(found.complete());
   CHECK(doctor_text(found).starts_with("Nothing is missing.\n"));
 
+  found.unbound = {{.address = "0000:04:00.0", .reason = "no_driver"}};  // an id that cannot be read
+  CHECK(holds(doctor_text(found), "modprobe"));
+  CHECK_FALSE(holds(doctor_text(found), "force_probe"));
+
   found.gpus.clear();  // it is the only one
   CHECK_FALSE(holds(doctor_text(found), "lspci"));
 }

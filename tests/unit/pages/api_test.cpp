@@ -152,6 +152,8 @@ TEST_CASE("slow readers of flights take no room from other addresses") {
   const std::string local = "\x7f", end("\0\0", 2);
   for (const std::size_t number : {5U, 6U, 7U}) CHECK(get(number, local + end + static_cast<char>(number)) == 200);
   CHECK(get(8, local + end + "\x63") == 503);
+  CHECK(get(8, std::string(8, '\0')) == 503);  // ::1
+  CHECK(get(8, "") == 503);                    // a UNIX socket
   CHECK(get(8, other) == 200);
   being_sent.clear();
   CHECK(get(9, reader) == 200);

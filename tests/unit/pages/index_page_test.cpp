@@ -53,8 +53,10 @@ TEST_CASE("a GPU that no driver has is named, with the command") {
   Gpu other;
   other.address = "0000:00:02.0";
   const std::string page = shown("/metrics", {&other, 1}, {}, samples);
-  CHECK(holds(page, "0000:03:00.0 · Arc &lt;B580&gt;: no driver has taken it<br>sudo modprobe -a i915 xe"));
-  CHECK_FALSE(holds(page, "Nothing: all that"));
+  CHECK(holds(page,
+              "0000:03:00.0 · Arc &lt;B580&gt;: no driver has taken it<div class=\"command\"><code>sudo modprobe -a "
+              "i915 xe</code></div><p>if they are loaded: boot with i915.force_probe=!e20b xe.force_probe=e20b</p>"));
+  CHECK_FALSE(holds(page, "Everything readable"));
 }
 
 TEST_CASE("what is missing has its reason and its hint") {
