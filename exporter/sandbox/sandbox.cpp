@@ -80,7 +80,7 @@ struct Helper {
   if (::dup2(socket, kSocket) < 0) ::_exit(1);  // inherited sockets, and the other end, are not for this process
   ::closefrom(kSocket + 1);
   if (!kInstrumented) {  // the exporter's log and terminal are not for it either; a sanitizer's report is
-    const UniqueFd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     for (int standard = STDIN_FILENO; nothing && standard <= STDERR_FILENO; ++standard)
       (void)::dup2(nothing.get(), standard);
   }
