@@ -276,6 +276,10 @@ void put_npu_suspended(const Target& to, const Labels& l, double value) {
   if (Npu* row = row_of<Npu>(to, l)) row->suspended = value != 0;
 }
 
+void put_workload_jobs(const Target& to, const Labels& labels, double value) {
+  store<&VideoJobs::done>(to, {"", "", labels[0]}, value);
+}
+
 void put_workload_cpu(const Target& to, const Labels& l, double value) {  // a series for each mode
   if (Workload* row = row_of<Workload>(to, l)) row->cpu_time = Seconds{row->cpu_time.value_or({}).value + value};
 }
@@ -386,10 +390,13 @@ constexpr Field kFields[] = {
     field_by_class<&WorkloadUse::busy>("workload.busy", "intel_gpu_workload_engine_busy_ratio"),
     memory<WorkloadUse>("workload.memory", "intel_gpu_workload_memory_bytes"),
     field<&WorkloadUse::clients>("workload.clients", "intel_gpu_workload_clients"),
+    text("workload.video_jobs", "intel_gpu_workload_video_jobs_total", {"workload"}, put_workload_jobs),
+    text("process.video_jobs", "intel_gpu_process_video_jobs_total", {"pid", "comm"}, store<&VideoJobs::done>),
     field<&Workload::processes>("workload.processes", "intel_gpu_workload_processes"),
     field<&Workload::resident_memory>("workload.resident_memory", "intel_gpu_workload_resident_memory_bytes"),
     text("workload.cpu_time", "intel_gpu_workload_cpu_seconds_total", {"workload"}, put_workload_cpu, Scope::host),
-    text("workload", "intel_gpu_workload_info", {"workload", "kind"}, put_texts<1, Workload, &Workload::kind>,
+    text("workload", "intel_gpu_workload_info", {"workload", "kind", "container_id", "pod_uid", "systemd_unit"},
+         put_texts<1, Workload, &Workload::kind, &Workload::container_id, &Workload::pod_uid, &Workload::systemd_unit>,
          Scope::host),
 
     of_gpu<&GpuModel::functions_enabled>("gpu.functions_enabled", "intel_gpu_vfs", {"state", "enabled"}, kFunctions),
@@ -462,7 +469,6 @@ constexpr std::string_view kLeftOut[] = {
     "intel_gpu_workload_job_queue_seconds",
     "intel_gpu_workload_job_run_seconds",
     "intel_gpu_workload_jobs_total",
-    "intel_gpu_workload_video_jobs_total",
     "intel_gpu_fault_events_total",
     "intel_gpu_workload_hangs_total",
 };

@@ -165,13 +165,15 @@ struct GpuRows {
   RowList<VirtualFunction> functions;
   RowList<Hangs> hangs;
   RowList<HangCause> hang_causes;
+  RowList<VideoJobs> video_jobs;
   RowList<TemperatureLimit> temperature_limits;
   GpuModel model;  // values that are not rows
   std::vector<FeatureState> features;
 
   auto lists() {
     return std::tie(engines, frequencies, throttling, rc6, power, power_limits, temperatures, fans, voltages, memory,
-                    bandwidth, pcie, processes, workloads, functions, hangs, hang_causes, temperature_limits);
+                    bandwidth, pcie, processes, workloads, functions, hangs, hang_causes, video_jobs,
+                    temperature_limits);
   }
 };
 
@@ -232,6 +234,10 @@ inline constexpr auto kTopic<Hangs> = topic(&GpuRows::hangs, &GpuModel::hangs, "
 template <>
 inline constexpr auto kTopic<HangCause> = topic(&GpuRows::hang_causes, &GpuModel::hang_causes, "", {"pid", "comm"},
                                                 &HangCause::pid, &HangCause::comm);
+template <>
+inline constexpr auto kTopic<VideoJobs> = topic(&GpuRows::video_jobs, &GpuModel::video_jobs, "",
+                                                {"pid", "comm", "workload"}, &VideoJobs::pid, &VideoJobs::comm,
+                                                &VideoJobs::workload);
 template <>
 inline constexpr auto kTopic<TemperatureLimit> = topic(&GpuRows::temperature_limits, &GpuModel::temperature_limits, "",
                                                        {"sensor", "limit"}, &TemperatureLimit::sensor,

@@ -2,7 +2,9 @@
 #include "model/rules.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -55,6 +57,23 @@ const PowerLimit* snapshot::power_limit_of(const GpuModel& gpu) {
   return nullptr;
 }
 
+Reading<Hertz> snapshot::clock_of(const GpuModel& gpu) {
+  if (!gpu.frequencies) return gpu.frequencies.propagate<Hertz>();
+  for (const auto clock : {&Frequency::actual, &Frequency::mean_actual}) {
+    Reading<Hertz> highest = Absent{Reason::hardware};
+    for (const Frequency& row : *gpu.frequencies)
+      if (row.*clock && !(highest && *highest > *(row.*clock))) highest = row.*clock;
+    if (highest) return highest;
+  }
+  return Absent{Reason::hardware};
+}
+
+const Temperature* snapshot::temperature_of(const GpuModel& gpu) {
+  if (!gpu.temperatures || gpu.temperatures->empty()) return nullptr;
+  const auto package = std::ranges::find(*gpu.temperatures, "package", &Temperature::sensor);
+  return package != gpu.temperatures->end() ? &*package : &gpu.temperatures->front();
+}
+
 MemoryUse snapshot::memory_of(const GpuModel& gpu) {
   if (!gpu.memory) return {false, gpu.memory.propagate<Bytes>(), gpu.memory.propagate<Bytes>()};
   const auto is_own = [](const MemoryRegion& region) { return region.name != "system"; };
@@ -71,6 +90,14 @@ MemoryUse snapshot::memory_of(const GpuModel& gpu) {
   use.size = sum(&MemoryRegion::size);
   use.used = sum(&MemoryRegion::used);
   return use;
+}
+
+Reading<Bytes> snapshot::memory_in_use(const GpuModel& gpu) {
+  const MemoryUse memory = memory_of(gpu);
+  if (memory.used || memory.own || !gpu.processes || gpu.processes->empty()) return memory.used;
+  Bytes sum{0};
+  for (const Process& process : *gpu.processes) sum.value += resident(process.memory).value_or({}).value;
+  return sum;
 }
 
 std::string snapshot::place_of(const Process& process) {
@@ -105,6 +132,72 @@ std::string snapshot::trouble_of(const GpuModel& gpu, Seconds now) {
     return text + ", " + std::to_string(std::lround(std::max(age, 0.0))) + " s ago";
   }
   return gpu.hang_captured.value_or(false) ? "GPU hang recorded" : "";
+}
+
+State snapshot::state_of(const GpuModel& gpu, Seconds now) {
+  constexpr double kHungFor = 600, kClocksDiffer = 5, kBusy = 0.9, kFull = 0.95;
+  const Fault* last = nullptr;
+  for (const Fault& fault : gpu.faults)
+    if (last == nullptr || fault.at.value > last->at.value) last = &fault;
+  if (const std::string_view why = out_of_service(gpu); !why.empty())
+    return {State::Word::hung, std::string(why), last != nullptr ? last->at : Seconds{}};
+  if (last != nullptr && now.value - last->at.value < kHungFor && now.value - last->at.value > -kClocksDiffer) {
+    State state{State::Word::hung, last->kind, last->at};
+    std::replace(state.why.begin(), state.why.end(), '_', ' ');
+    return state;
+  }
+  if (gpu.suspended.value_or(false)) return {State::Word::asleep, {}, {}};
+  const std::vector<const Engine*> engines = measured_engines(gpu);
+  if (engines.empty() && !gpu.missing.empty() && !draw_of(gpu)) return {State::Word::no_permission, {}, {}};
+  State limited{State::Word::limited, {}, {}};
+  for (const std::string_view reason : throttle_reasons(gpu))
+    limited.why += (limited.why.empty() ? "" : ", ") + std::string(reason);
+  std::replace(limited.why.begin(), limited.why.end(), '_', ' ');
+  const MemoryUse memory = memory_of(gpu);
+  if (memory.own && memory.size && memory.used && memory.used->value > kFull * memory.size->value)
+    limited.why += limited.why.empty() ? "memory" : ", memory";
+  if (!limited.why.empty()) return limited;
+  const bool busy = std::ranges::any_of(engines, [](const Engine* engine) { return engine->busy->value >= kBusy; });
+  return {busy ? State::Word::busy : State::Word::ok, {}, {}};
+}
+
+std::string_view snapshot::to_string(State::Word word) {
+  constexpr std::array<std::string_view, 6> kWords{"OK", "BUSY", "LIMITED", "NO PERMISSION", "ASLEEP", "HUNG"};
+  return kWords[static_cast<std::size_t>(word)];
+}
+
+std::vector<Channel> HostModel::channels() const {
+  const auto has_workloads = [](const GpuModel& gpu) {
+    return std::ranges::any_of(gpu.video_jobs, [](const VideoJobs& jobs) { return !jobs.workload.empty(); });
+  };
+  const bool by_workload = std::ranges::any_of(gpus, has_workloads);
+  std::map<std::string, Channel> channels;
+  for (const GpuModel& gpu : gpus) {
+    for (const VideoJobs& jobs : gpu.video_jobs) {
+      if (jobs.workload.empty() == by_workload) continue;
+      if (jobs.workload == "unattributed" || jobs.workload == "other") continue;
+      std::string name = by_workload ? jobs.workload : jobs.comm + " (" + std::to_string(jobs.pid) + ')';
+      Channel& channel = channels.try_emplace(name, Channel{name, {}, {}}).first->second;
+      const std::string& card = gpu.gpu.card.empty() ? gpu.gpu.address : gpu.gpu.card;
+      if (channel.cards.empty() || channel.cards.back() != card) channel.cards.push_back(card);
+      channel.jobs.value += jobs.done.value;
+    }
+  }
+  std::vector<Channel> list;
+  for (auto& [name, channel] : channels) list.push_back(std::move(channel));
+  return list;
+}
+
+std::string_view HostModel::workload_of(const Process& process) const {
+  const auto same = [](const std::string& a, const std::string& b) { return !a.empty() && a == b; };
+  for (const Workload& workload : workloads) {
+    if (same(workload.container_id, process.container_id) ||
+        (workload.container_id.empty() && same(workload.pod_uid, process.pod_uid)) ||
+        (process.container_id.empty() && same(workload.systemd_unit, process.systemd_unit)) ||
+        (workload.kind == "comm" && same(workload.name, process.comm)))
+      return workload.name;
+  }
+  return {};
 }
 
 // Cards keep their media engines on a GT of their own, so the fastest GT is compared: no GT may be fast.

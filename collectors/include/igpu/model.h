@@ -50,6 +50,14 @@ struct HangCause {
   Count hangs;
 };
 
+// Jobs that the video engines have done for a workload, or for a process (pid and comm). Source: tracepoints.
+struct VideoJobs {
+  std::string workload;
+  std::uint32_t pid = 0;
+  std::string comm;
+  Count done;
+};
+
 // Source: hwmon.
 struct TemperatureLimit {
   std::string sensor, limit;  // limit: crit (the hardware throttles or warns), emergency (it shuts down)
@@ -58,7 +66,7 @@ struct TemperatureLimit {
 
 // A workload as a whole.
 struct Workload {
-  std::string name, kind;
+  std::string name, kind, container_id, pod_uid, systemd_unit;  // kind: pod, container, systemd_unit, comm, rule, ...
   Reading<Count> processes = Absent{};
   Reading<Seconds> cpu_time = Absent{};  // user and system
   Reading<Bytes> resident_memory = Absent{};
@@ -114,12 +122,19 @@ const PowerLimit* power_limit_of(const GpuModel& gpu, std::string_view domain);
 // The same for what the GPU draws.
 const PowerLimit* power_limit_of(const GpuModel& gpu);
 
+// The clock of the fastest GT: now, or where no GT has a current one, the mean over the window.
+Reading<Hertz> clock_of(const GpuModel& gpu);
+// The sensor of the package, otherwise the first one. Null: there is none.
+const Temperature* temperature_of(const GpuModel& gpu);
+
 // A card's own memory; of an integrated GPU, the machine's. Absent `used`: a region lacks it.
 struct MemoryUse {
   bool own = false;
   Reading<Bytes> size = Absent{}, used = Absent{};
 };
 MemoryUse memory_of(const GpuModel& gpu);
+// What is in use of it; of an integrated GPU, by the visible processes.
+Reading<Bytes> memory_in_use(const GpuModel& gpu);
 
 // Where a process runs: its container (12 digits), systemd unit or cgroup; "" if none is known.
 std::string place_of(const Process& process);
@@ -130,6 +145,22 @@ std::string_view out_of_service(const GpuModel& gpu);
 // What is or just was wrong with the GPU: "wedged", for a minute "job timeout, 12 s ago", "GPU hang recorded"; empty if
 // nothing. now: since 1970.
 std::string trouble_of(const GpuModel& gpu, Seconds now);
+
+// A GPU in a word, for whoever glances at many: the worst that is true.
+struct State {
+  enum class Word { ok, busy, limited, no_permission, asleep, hung } word = Word::ok;
+  std::string why;  // limited: by what; hung: the kind of fault; in words
+  Seconds since;    // hung: when, since 1970; 0 if it is not known
+};
+State state_of(const GpuModel& gpu, Seconds now);
+std::string_view to_string(State::Word word);  // "NO PERMISSION"
+
+// What video engines do for a workload, or for a process if no page of the machine knows workloads: over all GPUs.
+struct Channel {
+  std::string name;                // the workload, or "ffmpeg (4711)"
+  std::vector<std::string> cards;  // "card1"; the address of a GPU without one
+  Count jobs;
+};
 
 // The GPU is over 90 % busy below half of the clock that it may use, and no throttle reason says why.
 struct BusyButSlow {
@@ -154,6 +185,7 @@ struct GpuModel : Snapshot {
   std::vector<snapshot::Fault> faults;
   std::vector<snapshot::Hangs> hangs;
   std::vector<snapshot::HangCause> hang_causes;
+  std::vector<snapshot::VideoJobs> video_jobs;
   Reading<Count> resets = Absent{};                     // of the whole GPU
   Reading<Count> uncorrectable_pcie_errors = Absent{};  // of the GPU and the ports above it
   std::vector<snapshot::TemperatureLimit> temperature_limits;
@@ -175,6 +207,9 @@ struct HostModel {
   std::vector<std::string> failed_collectors;
   std::size_t rows_left_out = 0;  // beyond what a page of an exporter holds
 
+  std::vector<snapshot::Channel> channels() const;  // by name
+  // The workload of a process, by its container, pod, unit or name; "" if none can be told.
+  std::string_view workload_of(const snapshot::Process& process) const;
   // Null: there is none.
   const GpuModel* gpu(std::string_view address) const;
   const snapshot::Workload* workload(std::string_view name) const;

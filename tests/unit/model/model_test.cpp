@@ -72,8 +72,9 @@ TEST_CASE("every metric of every collector has a field or is left out on purpose
     const auto of_metric = model::fields_of(field.metric);
     CHECK((&field >= of_metric.data() && &field < of_metric.data() + of_metric.size()));
     const auto metric = metrics.find(field.metric);
-    if (metric == metrics.end()) {  // of the registry
-      CHECK((field.path == "feature" || field.path == "feature.missing" || field.path == "collector.failed"));
+    if (metric == metrics.end()) {  // of the registry, or of a collector above
+      const std::set<std::string_view> others{"feature", "feature.missing", "collector.failed", "process.video_jobs"};
+      CHECK(others.contains(field.path));
       continue;
     }
     const auto& names = metric->second->label_names;
@@ -316,6 +317,110 @@ TEST_CASE("the values of a snapshot by name: each row with its labels") {
   CHECK(fans.is_absent());
   CHECK_THROWS_WITH_AS((void)values(gpu, "fan.sped"), "there is no value \"fan.sped\"", InvalidOption);
   for (const FieldName& field : field_names()) CHECK_NOTHROW((void)values(gpu, field.name));
+}
+
+TEST_CASE("the state of a GPU in a word: the worst that is true") {
+  using Word = snapshot::State::Word;
+  struct Given {
+    std::string_view metric;
+    std::vector<LabelPair> labels;
+    double value;
+  };
+  const Given engine{"intel_gpu_engine_busy_ratio", {{"engine", "vcs0"}, {"class", "video"}, {"source", "pmu"}}, 0.5};
+  Given full = engine;
+  full.value = 0.93;
+  const Given throttled{"intel_gpu_throttled", {{"gt", "0"}, {"reason", "pl1"}}, 1};
+  const Given asleep{"intel_gpu_runtime_suspended", {}, 1};
+  const Given hang{"intel_gpu_last_fault_timestamp_seconds", {{"kind", "job_timeout"}}, 9'700};
+  const Given old_hang{"intel_gpu_last_fault_timestamp_seconds", {{"kind", "hang"}}, 9'000};
+  const Given wedged{"intel_gpu_wedged", {}, 1};
+  const Given lacks{"intel_gpu_exporter_feature_missing", {{"feature", "engine_busy"}}, 1};
+  const auto state = [](std::vector<Given> given) {
+    ModelReader reader;
+    given.push_back(
+        {"intel_gpu_info", {{"card", "card0"}, {"driver", "xe"}, {"kind", "discrete"}, {"name", "B580"}}, 1});
+    for (Given& one : given) {
+      one.labels.push_back({"device", "0000:03:00.0"});
+      reader.add(one.metric, one.labels, one.value);
+    }
+    return state_of(reader.finish().gpus.front(), Seconds{10'000});
+  };
+  CHECK(state({engine}).word == Word::ok);
+  CHECK(state({full}).word == Word::busy);
+  CHECK(state({full, throttled}).word == Word::limited);
+  CHECK(state({full, throttled}).why == "pl1");
+  CHECK(state({engine, lacks}).word == Word::ok);  // most is readable
+  CHECK(state({lacks}).word == Word::no_permission);
+  CHECK(state({asleep, lacks}).word == Word::asleep);
+  CHECK(state({full, throttled, hang}).word == Word::hung);
+  CHECK(state({hang}).why == "job timeout");
+  CHECK(state({hang}).since.value == 9'700);
+  CHECK(state({engine, old_hang}).word == Word::ok);  // more than ten minutes ago
+  CHECK(state({engine, wedged, old_hang}).word == Word::hung);
+  CHECK(state({engine, wedged}).why == "wedged");
+  CHECK(to_string(Word::no_permission) == "NO PERMISSION");
+}
+
+TEST_CASE("a card whose memory is full is limited by it") {
+  ModelReader reader;
+  const std::string_view device = "0000:03:00.0";
+  reader.add("intel_gpu_info", std::vector<LabelPair>{{"device", device}, {"card", "card0"}, {"driver", "xe"}}, 1);
+  const std::vector<LabelPair> vram{{"device", device}, {"memory_region", "vram0"}};
+  reader.add("intel_gpu_memory_size_bytes", vram, 12e9);
+  reader.add("intel_gpu_memory_used_bytes", vram, 11.9e9);
+  const snapshot::State state = state_of(reader.finish().gpus.front(), Seconds{1});
+  CHECK(to_string(state.word) == "LIMITED");
+  CHECK(state.why == "memory");
+}
+
+TEST_CASE("channels are workloads; where none is known, processes") {
+  const auto channels = [](bool workloads) {
+    ModelReader reader;
+    for (const auto& [device, card] : {std::pair("0000:03:00.0", "card1"), std::pair("0000:07:00.0", "card2")}) {
+      reader.add("intel_gpu_info", std::vector<LabelPair>{{"device", device}, {"card", card}, {"driver", "xe"}}, 1);
+      reader.add("intel_gpu_process_video_jobs_total",
+                 std::vector<LabelPair>{{"device", device}, {"pid", "7"}, {"comm", "ffmpeg"}}, 10);
+      if (workloads)
+        reader.add("intel_gpu_workload_video_jobs_total",
+                   std::vector<LabelPair>{{"device", device}, {"workload", "news"}}, 20);
+    }
+    return reader.finish().channels();
+  };
+  const std::vector<snapshot::Channel> named = channels(true), others = channels(false);
+  REQUIRE(named.size() == 1);
+  CHECK(named.front().name == "news");
+  CHECK(named.front().cards == std::vector<std::string>{"card1", "card2"});
+  CHECK(named.front().jobs.value == 40);
+  REQUIRE(others.size() == 1);
+  CHECK(others.front().name == "ffmpeg (7)");
+  CHECK(others.front().jobs.value == 20);
+}
+
+TEST_CASE("the workload of a process is that of its container, pod or unit") {
+  ModelReader reader;
+  const auto workload = [&](std::string_view name, std::string_view kind, LabelPair by) {
+    reader.add("intel_gpu_workload_info", std::vector<LabelPair>{{"workload", name}, {"kind", kind}, by}, 1);
+  };
+  workload("jellyfin", "container", {"container_id", "4be1"});
+  workload("live/ingest", "pod", {"pod_uid", "uid-1"});
+  workload("packager", "systemd_unit", {"systemd_unit", "packager.service"});
+  workload("sway", "comm", {"namespace", ""});
+  const HostModel host = reader.finish();
+  snapshot::Process process;
+  process.comm = "ffmpeg";
+  CHECK(host.workload_of(process).empty());
+  process.systemd_unit = "packager.service";
+  CHECK(host.workload_of(process) == "packager");
+  process = {};
+  process.container_id = "4be1";
+  CHECK(host.workload_of(process) == "jellyfin");
+  process = {};
+  process.container_id = "other";
+  process.pod_uid = "uid-1";
+  CHECK(host.workload_of(process) == "live/ingest");
+  process = {};
+  process.comm = "sway";
+  CHECK(host.workload_of(process) == "sway");
 }
 
 TEST_SUITE_END();
