@@ -204,7 +204,9 @@ int serve(const Options& options) {
     log.write(LogLevel::warn, "the metrics are those of a simulated machine",
               {{"profile", options.monitor.simulate}, {"hint", "start without --simulate to monitor this machine"}});
   }
-  MonitorSource source(monitor);
+  MonitorSource readings(monitor);
+  const auto history = std::make_shared<PageHistory>();
+  RememberingSource source(readings, history);
   RequestMetrics requests;
   Readiness readiness;
   SandboxMetrics sandbox_metrics;
@@ -220,7 +222,7 @@ int serve(const Options& options) {
   MetricsHandler metrics(metrics_options, source, requests);
   const auto clients_are_known = [&web_config] { return web_config && authenticates_clients(*web_config->current()); };
   Routes routes(options.telemetry_path, metrics, source, requests, readiness, AllowedOrigins(options.cors_origin),
-                find_grants, {flights, clients_are_known});
+                find_grants, {flights, clients_are_known}, {own_host_name(), history});
   HostCheck host_check(routes, options.allowed_hosts, own_host_name(), clients_are_known);
   std::optional<Guard> guard;
   if (web_config) guard.emplace(*web_config, host_check, password_limits(worker_count(options.max_requests)));

@@ -32,7 +32,7 @@ constexpr std::string_view kStream = "/api/v1/stream";
 constexpr std::string_view kDoctor = "/api/v1/doctor";
 constexpr std::string_view kFlights = "/api/v1/flights";
 
-enum Form : std::size_t { kFullSnapshot, kPageView, kDoctorReport };  // of Api::pages_
+enum Form : std::size_t { kFullSnapshot, kPageView, kPageWithHistory, kDoctorReport };  // of Api::pages_
 
 using std::chrono::seconds;
 
@@ -65,20 +65,25 @@ void write_snapshot(const ScrapeResult& result, std::chrono::system_clock::time_
   write_json_line(PageView(result.lists()), begun, out);
 }
 
-void write_page_view(const ScrapeResult& result, std::chrono::system_clock::time_point begun, std::string& out) {
-  out = model_json(model_of(PageView(result.lists())), begun);
+PacedPage::Write page_view(const std::shared_ptr<PageHistory>& history, bool whole_history, bool flights) {
+  return [history, whole_history, flights](const ScrapeResult& result, PageHistory::Time begun, std::string& out) {
+    const HostModel host = model_of(PageView(result.lists()));
+    if (history) history->note(host, begun);
+    out = model_json(host, begun, {history.get(), whole_history, flights});
+  };
 }
 
 }  // namespace
 
 Api::Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants,
-         PacedPage::Clock clock, std::shared_ptr<const Flights> flights)
+         PacedPage::Clock clock, std::shared_ptr<const Flights> flights, std::shared_ptr<PageHistory> history)
     : source_(source),
       origins_(std::move(origins)),
       find_grants_(std::move(find_grants)),
       flights_(std::move(flights)),
       pages_(metrics, kJson,
-             {write_snapshot, write_page_view,
+             {write_snapshot, page_view(history, false, flights_ != nullptr),
+              page_view(history, true, flights_ != nullptr),
               [this](const ScrapeResult& result, auto, std::string& out) { write_doctor(result, out); }},
              std::move(clock)) {}
 
@@ -103,10 +108,15 @@ void Api::answer_page(const HttpRequest& request, HttpResponse& response) {
   try {
     const std::vector<std::string> views = query_values(request.query(), "view");
     if (views.empty()) return pages_.answer(kFullSnapshot, request, response);
-    if (views == std::vector<std::string>{"page"}) return pages_.answer(kPageView, request, response);
+    const std::vector<std::string> history = query_values(request.query(), "history");
+    if (views == std::vector<std::string>{"page"}) {
+      const bool whole = history == std::vector<std::string>{"1"};
+      if (whole || history.empty()) return pages_.answer(whole ? kPageWithHistory : kPageView, request, response);
+    }
   } catch (const std::invalid_argument&) {  // an encoded zero byte
   }
-  response.fail(400, "the only view is view=page; without one, the answer is the whole snapshot");
+  response.fail(
+      400, "the only view is view=page, with history=1 or without; without a view, the answer is the whole snapshot");
 }
 
 void Api::answer_flights(const HttpRequest& request, HttpResponse& response) {

@@ -18,6 +18,7 @@
 #include "pages/in_flight.h"
 #include "pages/metrics_handler.h"
 #include "pages/paced_page.h"
+#include "pages/page_history.h"
 #include "pages/scrape_source.h"
 #include "report/diagnosis_json.h"
 
@@ -39,7 +40,8 @@ class Api {
 
   // All must outlive the API.
   Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants,
-      PacedPage::Clock clock = std::chrono::steady_clock::now, std::shared_ptr<const Flights> flights = nullptr);
+      PacedPage::Clock clock = std::chrono::steady_clock::now, std::shared_ptr<const Flights> flights = nullptr,
+      std::shared_ptr<PageHistory> history = nullptr);
 
   bool has(std::string_view path) const;
   void answer(const HttpRequest& request, HttpResponse& response);  // has(path) must be true

@@ -78,14 +78,15 @@ void add_fix(Html& html, const Fix& fix) {
 void add_fixes(Html& html, bool has_devices, const HostModel& host, std::span<const Finding> findings,
                const PlaceOfGrants& place) {
   const std::vector<Fix> fixes = fixes_for(findings);
-  html.markup("<section id=\"todo\"><h2>What to do</h2>\n");
+  const bool complete = has_devices && fixes.empty() && std::ranges::all_of(host.unbound, is_guests);
+  html.markup("<section id=\"todo\"><h2").markup(complete ? " hidden" : "").markup(">What to do</h2>\n");
   if (!has_devices) {
     html.markup("<p class=\"fix\">")
         .text(kNoGpu)
         .markup(
             " is here now. One that comes later is found without a "
             "restart; if one should be here, run <code>intel-gpu-exporter doctor</code>.</p>\n");
-  } else if (fixes.empty() && std::ranges::all_of(host.unbound, is_guests)) {
+  } else if (complete) {
     html.markup("<p class=\"ok\">Everything readable is being read.</p>\n");
   }
   for (const snapshot::Unbound& gpu : host.unbound) {
@@ -152,6 +153,23 @@ void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary, const std::s
   html.markup("</section>\n");
 }
 
+// Why, for people who did not ask for it.
+std::string_view sentence_of(const Finding& finding) {
+  switch (finding.absent.reason) {
+    case Reason::hardware:
+      return "this hardware does not have it";
+    case Reason::suspended:
+      return "the GPU is asleep; it appears when a program wakes it";
+    case Reason::disabled:
+      return "it is turned off";
+    case Reason::permission:
+      return "no right to read it";
+    case Reason::kernel:
+      break;
+  }
+  return "this kernel does not report it";
+}
+
 // Expected states: not on this hardware, asleep, turned off.
 void add_not_here(Html& html, std::span<const Finding> findings) {
   const auto is_normal = [](const Finding& finding) {
@@ -160,11 +178,11 @@ void add_not_here(Html& html, std::span<const Finding> findings) {
   const auto count = std::count_if(findings.begin(), findings.end(), is_normal);
   if (count == 0) return;
   html.markup("<details><summary>Not here, and why (").text(std::to_string(count)).markup(")</summary>\n<table>");
-  html.markup("<tr><th scope=\"col\">Device</th><th scope=\"col\">Feature</th><th scope=\"col\">Reason</th></tr>\n");
+  html.markup("<tr><th scope=\"col\">Device</th><th scope=\"col\">Value</th><th scope=\"col\">Why</th></tr>\n");
   for (const Finding& finding : findings) {
     if (!is_normal(finding)) continue;
     html.markup("<tr>").cell(finding.device.empty() ? "(machine)" : std::string_view(finding.device));
-    html.cell(finding.feature->name).cell(to_string(finding.absent.reason)).markup("</tr>\n");
+    html.cell(spoken(finding.feature->name)).cell(sentence_of(finding)).markup("</tr>\n");
   }
   html.markup("</table></details>\n");
 }
@@ -172,20 +190,22 @@ void add_not_here(Html& html, std::span<const Finding> findings) {
 }  // namespace
 
 std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpus, std::span<const Finding> findings,
-                       const PageView& page, Seconds now, const PlaceOfGrants& place) {
+                       const PageView& page, Seconds now, const PlaceOfGrants& place, std::string_view machine) {
   const BuildInfo build = build_info();
+  const std::string title = machine.empty() ? std::string(kProgramName) : std::string(machine) + " · Intel GPUs";
   Html html;
-  html.markup("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>").text(kProgramName);
-  html.markup(
+  html.markup("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
+  html.text(title).markup(
       "</title>\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"assets/icon.svg\">\n"
-      "<link rel=\"stylesheet\" href=\"assets/page.css\">\n<script src=\"assets/page.js\" defer></script></head>\n"
+      "<link rel=\"stylesheet\" href=\"assets/page.css\">\n<script type=\"module\" "
+      "src=\"assets/page.js\"></script></head>\n"
       "<body>\n<header><h1>");
-  html.text(kProgramName).markup("</h1><span id=\"summary\" class=\"about\"></span>\n");
+  html.text(machine.empty() ? kProgramName : machine).markup("</h1><span id=\"summary\" class=\"dim\"></span>\n");
   html.markup("<nav aria-label=\"Pages\"><a href=\"").text(telemetry_path);
   html.markup(
-      "\">Metrics</a> · <a href=\"api/v1/snapshot\">JSON</a> · <a href=\"-/healthy\">Health</a> · "
-      "<a href=\"-/ready\">Readiness</a></nav></header>\n<p id=\"status\" role=\"status\" hidden></p>\n<main>\n");
+      "\">Metrics</a><a href=\"api/v1/snapshot\">API</a><a href=\"api/v1/doctor\">Doctor</a></nav></header>\n<p "
+      "id=\"status\" role=\"status\" hidden></p>\n<main>\n");
   const HostModel host = model_of(page);
   const bool has_devices = !gpus.empty() || !host.npus.empty();
   add_fixes(html, has_devices, host, findings, place);

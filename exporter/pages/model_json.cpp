@@ -106,18 +106,21 @@ void put_temperatures(JsonWriter& json, const GpuModel& gpu) {
   });
 }
 
-void put_memory(JsonWriter& json, const MemoryUse& memory) {
+void put_memory(JsonWriter& json, const GpuModel& gpu) {
+  const MemoryUse memory = memory_of(gpu);
   if (!memory.size) return;
   json.name("memory").begin_object().member("own", memory.own);
   put(json, "size", memory.size);
-  put(json, "used", memory.used);
+  put(json, "used", memory_in_use(gpu));
   json.end_object();
 }
 
-void put_users(JsonWriter& json, const GpuModel& gpu) {
+void put_users(JsonWriter& json, const HostModel& host, const GpuModel& gpu, const PageHistory* history) {
   put_rows(json, "processes", gpu.processes, [&](const Process& process) {
     json.member("pid", std::uint64_t{process.pid}).member("comm", process.comm);
     put(json, "place", place_of(process));
+    put(json, "workload", host.workload_of(process));
+    if (history != nullptr) json.member("since", history->first_seen(process.pid, process.comm));
     put(json, "memory", resident(process.memory));
     put_busy(json, process.busy);
   });
@@ -171,7 +174,15 @@ void put_more(JsonWriter& json, std::vector<SummarySection> sections) {
   });
 }
 
-void write_gpu(JsonWriter& json, const GpuModel& gpu) {
+void put_state(JsonWriter& json, const GpuModel& gpu, double now) {
+  const State state = state_of(gpu, Seconds{now});
+  json.name("state").begin_object().member("word", to_string(state.word));
+  put(json, "why", state.why);
+  if (state.since.value > 0) json.member("since", state.since.value);
+  json.end_object();
+}
+
+void write_gpu(JsonWriter& json, const HostModel& host, const GpuModel& gpu, double now, const PageHistory* history) {
   json.member("device", gpu.gpu.address);
   put(json, "name", gpu.gpu.name);
   json.member("kind", to_string(gpu.gpu.kind)).member("driver", to_string(gpu.gpu.driver));
@@ -181,15 +192,17 @@ void write_gpu(JsonWriter& json, const GpuModel& gpu) {
     json.name("pcie").begin_object();
     put(json, "transfers_per_second", gpu.pcie->speed);
     put(json, "lanes", gpu.pcie->width);
+    put(json, "slot_lanes", gpu.pcie->max_width);
     json.end_object();
   }
+  put_state(json, gpu, now);
   put(json, "suspended", gpu.suspended);
   put_engines(json, gpu);
   put_power(json, gpu);
   put_clocks(json, gpu);
   put_temperatures(json, gpu);
   put_rows(json, "fans", gpu.fans, [&](const Fan& fan) { put(json, "rpm", Reading(fan.speed)); });
-  put_memory(json, memory_of(gpu));
+  put_memory(json, gpu);
   std::vector<const Residency*> sleep;
   if (gpu.rc6)
     for (const Residency& row : *gpu.rc6)
@@ -198,10 +211,19 @@ void write_gpu(JsonWriter& json, const GpuModel& gpu) {
     json.member("gt", std::uint64_t{row->gt});
     put(json, "ratio", row->ratio);
   });
-  put_users(json, gpu);
+  put_users(json, host, gpu, history);
   put_health(json, gpu);
   put_more(json, sections_of(gpu));
   put_texts(json, "missing", gpu.missing);
+}
+
+void put_channels(JsonWriter& json, const std::vector<ChannelRate>& channels) {
+  put_rows(json, "channels", channels, [&](const ChannelRate& channel) {
+    json.member("name", channel.name).member("rate", channel.rate);
+    put_texts(json, "cards", channel.cards);
+    if (channel.nominal) json.member("nominal", *channel.nominal);
+    if (channel.stalled > 0) json.member("stalled", channel.stalled);
+  });
 }
 
 void write_npu(JsonWriter& json, const Npu& npu) {
@@ -219,17 +241,22 @@ void write_npu(JsonWriter& json, const Npu& npu) {
 
 }  // namespace
 
-std::string model_json(const HostModel& host, std::chrono::system_clock::time_point time) {
+std::string model_json(const HostModel& host, std::chrono::system_clock::time_point time, const PageExtras& extras) {
+  const PageHistory* const history = extras.history;
   std::vector<const GpuModel*> gpus;
   for (const GpuModel& gpu : host.gpus)
     if (gpu.identified) gpus.push_back(&gpu);
   JsonWriter json;
   json.begin_object().member("version", 1);
-  json.member("time", std::chrono::duration<double>(time.time_since_epoch()).count());
-  put_rows(json, "gpus", gpus, [&](const GpuModel* gpu) { write_gpu(json, *gpu); });
+  const double now = std::chrono::duration<double>(time.time_since_epoch()).count();
+  json.member("time", now);
+  put_rows(json, "gpus", gpus, [&](const GpuModel* gpu) { write_gpu(json, host, *gpu, now, history); });
   put_rows(json, "npus", host.npus, [&](const Npu& npu) { write_npu(json, npu); });
   write_unbound(json, host.unbound);
   put_texts(json, "missing", host.missing);
+  if (history != nullptr) put_channels(json, history->channels());
+  if (history != nullptr && extras.whole_history) history->write(json, time);
+  if (extras.flights) json.member("flights", true);
   json.end_object();
   return json.take() + '\n';
 }

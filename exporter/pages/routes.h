@@ -22,6 +22,12 @@ struct FlightAccess {
   std::function<bool()> clients_are_known = {};  // true if every client must authenticate at present
 };
 
+// What the page at "/" has beside a reading.
+struct LivePage {
+  std::string host = {};                           // this machine's name, for its title
+  std::shared_ptr<PageHistory> history = nullptr;  // null: lines begin when it opens
+};
+
 // Routes requests to pages:
 //   TELEMETRY_PATH   the metrics
 //   /                a page for people, and /assets/... that it loads
@@ -37,7 +43,7 @@ class Routes final : public HttpHandler {
   // All of them must outlive the routes.
   Routes(std::string telemetry_path, MetricsHandler& metrics, ScrapeSource& source, RequestMetrics& requests,
          const Readiness& readiness, AllowedOrigins origins = AllowedOrigins(), FindGrants find_grants = {},
-         FlightAccess flight_access = {});
+         FlightAccess flight_access = {}, LivePage page = {});
 
   void handle(const HttpRequest& request, HttpResponse& response) override;
   void answered(int status) override { requests_.count(status); }
@@ -56,6 +62,7 @@ class Routes final : public HttpHandler {
   const Readiness& readiness_;
   const FindGrants find_grants_;
   const FlightAccess flight_access_;
+  const LivePage page_;
   Api api_;
   Assets assets_;
 };

@@ -89,7 +89,7 @@ TEST_CASE("first what to do, then current values, then what is missing") {
   const std::size_t fix = page.find("Needs: setcap x");
   const std::size_t now = page.find("<td>gt0 vcs0 video</td><td class=\"n\">36.8 %</td>");
   const std::size_t process = page.find("&lt;ffmpeg&gt;");
-  const std::size_t lacks = page.find("<td>fan</td><td>hardware</td>");
+  const std::size_t lacks = page.find("<td>fan</td><td>this hardware does not have it</td>");
   CHECK(fix < now);
   CHECK(now < process);
   CHECK(process < lacks);

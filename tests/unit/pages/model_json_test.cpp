@@ -43,7 +43,7 @@ TEST_CASE("a machine without a GPU") {
 TEST_CASE("a GPU of which only the identity is known") {
   const nlohmann::json json = Machine().identify().json();
   CHECK(json.at("gpus") == nlohmann::json::parse(R"([{"device":"0000:03:00.0","name":"B580","kind":"discrete",
-    "driver":"xe","card":"card0","engines":[],"power":[],"rc6":[],"workloads":[],"functions":[],"throttle_reasons":[],
+    "driver":"xe","card":"card0","state":{"word":"OK"},"engines":[],"power":[],"rc6":[],"workloads":[],"functions":[],"throttle_reasons":[],
     "faults":[],"hangs":[],"hang_causes":[],"more":[],"missing":[]}])"));
 }
 
