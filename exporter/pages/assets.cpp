@@ -8,9 +8,14 @@
 
 #include "format/gzip.h"
 #include "format/negotiation.h"
+#include "pages/embedded/doctor_js.h"
+#include "pages/embedded/dom_js.h"
+#include "pages/embedded/gpu_js.h"
 #include "pages/embedded/icon_svg.h"
+#include "pages/embedded/lines_js.h"
 #include "pages/embedded/page_css.h"
 #include "pages/embedded/page_js.h"
+#include "pages/embedded/users_js.h"
 
 namespace igpu::exporter {
 namespace {
@@ -25,8 +30,14 @@ std::string_view text_of(const std::array<unsigned char, Size>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+constexpr std::string_view kScript = "text/javascript; charset=utf-8";
 const Asset kAssets[] = {
-    {"/assets/page.js", "text/javascript; charset=utf-8", text_of(page_js)},
+    {"/assets/page.js", kScript, text_of(page_js)},
+    {"/assets/dom.js", kScript, text_of(dom_js)},
+    {"/assets/doctor.js", kScript, text_of(doctor_js)},
+    {"/assets/gpu.js", kScript, text_of(gpu_js)},
+    {"/assets/lines.js", kScript, text_of(lines_js)},
+    {"/assets/users.js", kScript, text_of(users_js)},
     {"/assets/page.css", "text/css; charset=utf-8", text_of(page_css)},
     {"/assets/icon.svg", "image/svg+xml", text_of(icon_svg)},
 };

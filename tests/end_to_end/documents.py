@@ -88,7 +88,7 @@ def check_words(binary, root, page):
     check({"clock", "suspended", "VRAM"} <= avoided, f"words to avoid: {sorted(avoided)}")
     help_texts = [run(binary, "help", command)[1] for command in
                   ("serve", "list", "stats", "top", "doctor", "capture", "trace", "flights", "healthcheck", "collectors")]
-    script = (root / "exporter/pages/assets/page.js").read_text()
+    script = "".join(path.read_text() for path in sorted((root / "exporter/pages/assets").glob("*.js")))
     shown = {path.name: path.read_text().replace("<td>suspended</td>", "")  # a reason, which is a name
              for path in (root / "tests/screens").iterdir() if path.suffix in (".txt", ".html")}
     shown |= {"help": "\n".join(help_texts), "page.js": "\n".join(re.findall(r"'([^'\n]* [^'\n]*)'", script))}

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of the page at "/" of a simulated rack, after it was open for some time: its lines begin when it is opened. page.gif shows
-it for some seconds.
+"""Pictures of the page at "/" of a simulated rack that was scraped once a second for some time. page.gif shows it for some seconds.
 
 usage: page_pictures.py EXPORTER_BINARY SECONDS FOLDER
 """
@@ -11,6 +10,7 @@ import pathlib
 import sys
 import tempfile
 import time
+import urllib.request
 
 import PIL.Image
 
@@ -18,7 +18,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "end_to_end
 from page import Browser, Exporter, is_live, wait_for  # noqa: E402
 
 PICTURES = {  # name: width, height, pixels for one of CSS, dark
-    "page-light": (1280, 1900, 1, False),
+    "page-light": (1440, 1000, 1, False),
+    "page-dark": (1440, 1000, 1, True),
     "page-phone": (390, 844, 2, True)}
 FRAMES, FRAME_SECONDS, COLOURS = 8, 1, 48
 
@@ -48,11 +49,13 @@ def main():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
         work = pathlib.Path(work)
         (work / "browser").mkdir()
-        # Without the hang that this machine simulates after a while: a year old, by the simulated clock.
-        with Exporter(sys.argv[1], work / "log", "--simulate=rack", "--no-collector.health") as exporter, Browser(work / "browser") as browser:
-            browser.open(exporter.url.removesuffix("metrics").replace("127.0.0.1", "localhost"))
+        with Exporter(sys.argv[1], work / "log", "--simulate=rack", "--collector.jobs", "--collector.workloads") as exporter, \
+                Browser(work / "browser") as browser:
+            for _ in range(int(sys.argv[2])):
+                urllib.request.urlopen(exporter.url.removesuffix("metrics") + "api/v1/snapshot?view=page").read()
+                time.sleep(1)
+            browser.open(exporter.url.removesuffix("metrics"))
             wait_for(lambda: is_live(browser), "the page is live")
-            time.sleep(int(sys.argv[2]))
             for name, (width, height, scale, dark) in PICTURES.items():
                 show(browser, width, height, scale, dark)
                 (folder / f"{name}.png").write_bytes(shot(browser))

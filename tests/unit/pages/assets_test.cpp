@@ -49,8 +49,8 @@ TEST_CASE("every file of the folder is part of the program, and nothing else is 
     CHECK(response.status == 200);
     CHECK(response.content() == text_of(entry.path()));
   }
-  CHECK(files == 3);
-  CHECK(bytes <= 60'000);
+  CHECK(files == 8);
+  CHECK(bytes <= 64'000);
   for (const char* path : {"/assets", "/assets/", "/assets/x", "/assets/../assets/page.js", "/page.js"}) {
     CAPTURE(path);
     CHECK_FALSE(Assets::has(path));
