@@ -345,6 +345,9 @@ GpuModel finish(GpuRows&& rows, const Reasons& reasons) {
 
   std::vector<Engine>& engines = rows.engines.rows;
   mark_resting_sources(engines);
+  // The order of every view: by class, then as the page has them.
+  std::stable_sort(engines.begin(), engines.end(),
+                   [](const Engine& a, const Engine& b) { return a.engine_class < b.engine_class; });
   if (!engines.empty()) gpu.engine_classes = load_by_class(engines);
   for (Bandwidth& row : rows.bandwidth.rows) row.rate = no_window();
   std::vector<Process> processes = std::move(rows.processes.rows);  // a list that may have a value without rows

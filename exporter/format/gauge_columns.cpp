@@ -48,13 +48,11 @@ bool is_gauge_of_gpu(const MetricDescriptor& metric) {
 
 void each_class(const PageView& page, std::string_view metric, const GaugeColumns::Use& use) {
   for (const GpuModel& gpu : model_of(page).gpus) {
-    std::map<std::string_view, double> sorted;
-    if (gpu.engine_classes) {
-      for (const snapshot::EngineClassLoad& load : *gpu.engine_classes)
-        if (load.busy) sorted[to_string(load.engine_class)] = load.busy->value;
-    }
-    for (const auto& [name, ratio] : sorted)
-      use(gpu.gpu.address, std::string(metric) + "{class=" + std::string(name) + '}', ratio);
+    if (!gpu.engine_classes) continue;
+    for (const snapshot::EngineClassLoad& load : *gpu.engine_classes)
+      if (load.busy)
+        use(gpu.gpu.address, std::string(metric) + "{class=" + std::string(to_string(load.engine_class)) + '}',
+            load.busy->value);
   }
 }
 

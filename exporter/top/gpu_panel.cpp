@@ -120,7 +120,7 @@ class Painter {
       case HostState::ok:
         break;
     }
-    if (host.gpus.empty() && host.npus.empty()) return one_line(prefix + "no Intel GPU found", Style::warning);
+    if (host.gpus.empty() && host.npus.empty()) return one_line(prefix + "No Intel GPU found", Style::warning);
     if (several && detail_ != Detail::line && !view_.focus) (void)canvas().put_name(0, y_++, host.name, Style::strong);
     std::string failed;
     for (const std::string& name : host.failed_collectors) failed += (failed.empty() ? "" : ", ") + name;
@@ -238,8 +238,6 @@ class Painter {
     std::vector<const Engine*> rows;
     for (const Engine& engine : rows_of(gpu.engines))
       if (is_measured(engine)) rows.push_back(&engine);
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const Engine* a, const Engine* b) { return a->engine_class < b->engine_class; });
     if (rows.empty()) return;
     int name_width = 0;
     for (const Engine* row : rows) name_width = std::max(name_width, std::min(cell_width(engine_name(gpu, *row)), 13));
