@@ -73,7 +73,8 @@ class SystemParts final : public MachineParts {
 
 class SimulatedParts final : public MachineParts {
  public:
-  explicit SimulatedParts(const std::string& profile) : clock_(system_clock()) {
+  explicit SimulatedParts(const MonitorOptions& options) : clock_(system_clock()) {
+    const std::string& profile = options.simulate;
     simulated_ = SimulatedMachine::create(profile, *clock_, std::chrono::system_clock::now().time_since_epoch());
     if (!simulated_) {
       std::string message = "no profile '" + profile + "'; there are:";
@@ -81,6 +82,8 @@ class SimulatedParts final : public MachineParts {
       throw OptionError("simulate", message);
     }
     machine_ = std::make_unique<Machine>(simulated_->machine());
+    for (const CollectorDescription& collector : describe_collectors(options))
+      if (collector.name == "jobs") machine_->why_no_queue_faults = {Reason::hardware};  // not by a flag that is off
   }
   Machine& machine() override { return *machine_; }
 
@@ -108,7 +111,7 @@ std::shared_ptr<MachineParts> capture_parts(const CaptureFiles& files) { return 
 std::shared_ptr<MachineParts> make_machine_parts(const MonitorOptions& options, std::shared_ptr<EarlyAccess> early) {
   if (options.capture) return capture_parts(*options.capture);
   if (options.simulate.empty()) return std::make_shared<SystemParts>(options, std::move(early));
-  return std::make_shared<SimulatedParts>(options.simulate);
+  return std::make_shared<SimulatedParts>(options);
 }
 
 }  // namespace igpu
