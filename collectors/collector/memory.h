@@ -33,15 +33,16 @@ class MemoryCollector final : public Collector {
        "the i915 driver keeps no account of system memory, in any version; intel_gpu_process_memory_bytes shows what "
        "processes hold",
        ""},
-      {Driver::i915, GpuKind::discrete, "this kernel's i915 driver does not say how much device memory is in use",
+      {Driver::i915, GpuKind::discrete, "this kernel's i915 driver does not say how much card memory is in use",
        "Linux 6.1 or newer"},
       {Driver::xe, {}, "this kernel's xe driver does not say how much memory is in use", "Linux 6.17 or newer"},
       {Driver::wddm, {}, "Windows does not report the segments of this GPU's memory", ""},
   }};
   static constexpr FeatureDescriptor kSizeFeature{"memory_size", "Sizes of the memory regions.", Need::render_node,
                                                   false, kNoSize};
-  static constexpr FeatureDescriptor kUsedFeature{"memory_used", "GPU memory in use.", Need::perfmon_capability, false,
-                                                  kNoUsed};
+  static constexpr FeatureDescriptor kUsedFeature{
+      "memory_used", "GPU memory in use: by the render node and, but for xe since Linux 6.17, CAP_PERFMON.",
+      Need::perfmon_capability, false, kNoUsed};
   // The same feature while there is no node to query.
   static constexpr FeatureDescriptor kUsedByNode{kUsedFeature.name, kUsedFeature.meaning, Need::render_node, false,
                                                  kNoUsed};

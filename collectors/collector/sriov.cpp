@@ -43,7 +43,7 @@ constexpr Metric<Seconds, 2> kPreempt{
     "Time that work of the virtual function has to make way before it is stopped; 0: not limited.",
     {"device", "vf"}};
 constexpr Metric<Bytes, 2> kVramQuota{
-    "intel_gpu_vf_vram_quota_bytes", Kind::gauge, "Device memory of the virtual function.", {"device", "vf"}};
+    "intel_gpu_vf_vram_quota_bytes", Kind::gauge, "Card memory that the virtual function may use.", {"device", "vf"}};
 constexpr Metric<Count, 3> kAdverse{
     "intel_gpu_vf_adverse_events_total",
     Kind::counter,

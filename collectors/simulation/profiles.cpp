@@ -543,7 +543,7 @@ constexpr std::array<Profile, 8> kProfiles{{
     {{"rack", "integrated GPU, Arc A770 and Arc B580: channels, models and short jobs in containers, pods and units"},
      &rack},
     {{"locked", "integrated GPU and Arc B580, seen by a user without any permission"}, &locked},
-    {{"asleep", "Arc A770 and Arc B580, both runtime-suspended"}, &asleep},
+    {{"asleep", "Arc A770 and Arc B580, both asleep"}, &asleep},
     {{"hypervisor", "Arc Pro B60 (discrete, xe): four virtual functions, three in virtual machines; beside it an NPU"},
      &hypervisor},
     {{"npu", "NPU of a Lunar Lake laptop (intel_vpu), and no GPU"}, &laptop_npu},

@@ -39,7 +39,7 @@ struct CapabilityUses {
 using PerfTrial = std::function<bool(CapabilitySet effective)>;
 
 // The capabilities worth keeping of those that are permitted.
-//   CAP_PERFMON          perf events of the GPU, device memory in use
+//   CAP_PERFMON          perf events of the GPU, card memory in use
 //   CAP_SYS_PTRACE       which process uses what: /proc/<pid>/fdinfo of other users
 //   CAP_DAC_READ_SEARCH  /proc/<pid>/fd of other users, sysfs files of root, keys of another user
 CapabilitySet capabilities_to_keep(CapabilitySet permitted, const CapabilityUses& uses);
