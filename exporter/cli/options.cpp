@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 #include "cli/flight_recorder.h"
 #include "cli/stats_writer.h"
 #include "igpu/monitor.h"
 #include "platform/callers_rights.h"
+#include "query/output.h"
 
 namespace igpu::exporter {
 namespace {
@@ -37,7 +39,7 @@ void finish_query(const Settings& settings, QueryOptions& query, bool json) {
   if (query.json && query.xpu_fields) throw UsageError("--query-gpu prints CSV; --fields prints JSON as well");
   const Setting* const format = settings.find("format");
   if (!chosen && !query.list && ((format != nullptr && format->origin == "--format") || json))
-    throw UsageError("which --fields, such as --fields name,power.draw.watts?");
+    query.fields.assign(std::begin(query::kQuickFields), std::end(query::kQuickFields));
   if (query.list && query.loop) throw UsageError("--list is printed once, without --loop");
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <system_error>
@@ -108,7 +109,7 @@ int query_command(const Options& options) {
   require_chosen_gpus(options);
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
   Monitor monitor(query_monitor_options(options, log), log);
-  std::string out;
+  std::string out, nothing;
   bool shown = false;
   printer.header(out);
   const std::uint64_t count = wanted.count ? *wanted.count : wanted.loop ? ~std::uint64_t{0} : 1;
@@ -130,10 +131,13 @@ int query_command(const Options& options) {
                                : query::field_list(rows, result->findings()));
     printer.rows(host, rows, out);
     shown = shown || !rows.empty();
+    nothing = nothing_to_show(host);
     if (output.write(out) != StatsOutput::Outcome::goes_on) break;
     out.clear();
   }
-  return shown ? EXIT_SUCCESS : EXIT_FAILURE;
+  if (shown) return EXIT_SUCCESS;
+  if (!wanted.fields.empty() || wanted.xpu_fields) (void)std::fputs(nothing.c_str(), stderr);
+  return EXIT_FAILURE;
 }
 
 }  // namespace igpu::exporter

@@ -2,8 +2,9 @@
 #include "query/output.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <stdexcept>
-#include <utility>
 
 #include "format/csv_rows.h"
 #include "format/json_writer.h"
@@ -77,40 +78,43 @@ void write_json(const Fields& fields, std::span<const Row> rows, std::string& ou
 std::string quick_table(std::span<const Row> rows, int width) {
   struct Column {
     std::string_view title, field, unit;
-    int width;
     bool right = true;
   };
-  constexpr int kLeastName = 25, kOthers = 46;  // with the gaps
-  int name = kLeastName;
-  for (const Row& row : rows)
-    name = std::max(name, static_cast<int>(cell_width(shown(required_field("name"), row, "-"))));
-  name = std::min(name, std::max(kLeastName, width - kOthers));
-  const Column kColumns[] = {{"GPU", "index", "", 3},
-                             {"NAME", "name", "", name, false},
-                             {"BUSY", "busy.percent", "%", 6},
-                             {"MHZ", "clocks.gt.mhz", "", 4},
-                             {"POWER", "power.draw.watts", "W", 7},
-                             {"TEMP", "temperature.package.celsius", "C", 6},
-                             {"MEMORY", "", "", 14}};
+  constexpr std::size_t kName = 1;
+  constexpr Column kColumns[] = {{"GPU", "index", ""},
+                                 {"NAME", "name", "", false},
+                                 {"BUSY", "busy.percent", "%"},
+                                 {"MHZ", "clocks.gt.mhz", ""},
+                                 {"POWER", "power.draw.watts", "W"},
+                                 {"TEMP", "temperature.package.celsius", "C"},
+                                 {"MEMORY", "", ""}};
+  using Line = std::array<std::string, std::size(kColumns)>;
+  std::vector<Line> lines(rows.size() + 1);
+  std::array<int, std::size(kColumns)> widths{};
+  int left = width + 1;  // for the name; no gap before the first column
+  for (std::size_t i = 0; i < std::size(kColumns); ++i) {
+    lines[0][i] = kColumns[i].title;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      std::string& cell = lines[row + 1][i];
+      cell =
+          kColumns[i].field.empty() ? memory_cell(rows[row]) : shown(required_field(kColumns[i].field), rows[row], "-");
+      if (cell != "-") cell += kColumns[i].unit;
+    }
+    for (const Line& line : lines) widths[i] = std::max(widths[i], static_cast<int>(cell_width(line[i])));
+    left -= i == kName ? 1 : widths[i] + 1;
+  }
+  widths[kName] = std::clamp(left, std::min(widths[kName], 8), widths[kName]);
   std::string out;
-  const auto add_line = [&](const auto& text_of_column) {
-    std::string_view gap;
-    for (const Column& column : kColumns) {
-      const std::string text = cut_to_cells(text_of_column(column), column.width);
-      const std::string blanks(static_cast<std::size_t>(column.width - cell_width(text)), ' ');
-      out.append(std::exchange(gap, " ")).append(column.right ? blanks + text : text + blanks);
+  for (std::size_t row = 0; row < lines.size(); ++row) {
+    for (std::size_t i = 0; i < std::size(kColumns); ++i) {
+      const std::string text = cut_to_cells(lines[row][i], widths[i]);
+      const std::string blanks(static_cast<std::size_t>(widths[i] - cell_width(text)), ' ');
+      out.append(i == 0 ? "" : " ").append(kColumns[i].right ? blanks + text : text + blanks);
     }
     out += '\n';
-  };
-  add_line([](const Column& column) { return std::string(column.title); });
-  for (const Row& row : rows) {
-    add_line([&](const Column& column) {
-      if (column.field.empty()) return memory_cell(row);
-      const std::string text = shown(required_field(column.field), row, "-");
-      return text == "-" ? text : text + std::string(column.unit);
-    });
-    const std::string state = shown(required_field("state"), row, "active");
-    const std::string reasons = shown(required_field("throttle.reasons"), row, "none");
+    if (row == 0) continue;
+    const std::string state = shown(required_field("state"), rows[row - 1], "active");
+    const std::string reasons = shown(required_field("throttle.reasons"), rows[row - 1], "none");
     if (state != "active") out += "    asleep\n";
     if (reasons != "none") out += "    throttled: " + reasons + '\n';
   }

@@ -27,7 +27,18 @@ void write_csv(const Fields& fields, const CsvStyle& style, std::span<const Row>
 // One line: an array with an object for each GPU. An unknown value is null.
 void write_json(const Fields& fields, std::span<const Row> rows, std::string& out);
 
-// A line for each GPU, at most 80 columns wide.
+// The values of the table, for other formats.
+inline constexpr std::string_view kQuickFields[] = {"index",
+                                                    "name",
+                                                    "state",
+                                                    "busy.percent",
+                                                    "clocks.gt.mhz",
+                                                    "power.draw.watts",
+                                                    "temperature.package.celsius",
+                                                    "memory.used.bytes",
+                                                    "memory.total.bytes",
+                                                    "throttle.reasons"};
+// A line for each GPU. Only names are cut, and only where the columns are wider than width.
 std::string quick_table(std::span<const Row> rows, int width = 80);
 
 // The collector that provides a field of the model; "discovery" if none is needed.

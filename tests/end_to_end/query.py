@@ -82,6 +82,17 @@ def chosen():
         check(status == 1 and out == "" and err.count("\n") == 1, f"{arguments}: {status} {err}")
 
 
+def without_fields():
+    """JSON and CSV have what the table has."""
+    columns = ["index", "name", "state", "busy.percent", "clocks.gt.mhz", "power.draw.watts", "temperature.package.celsius",
+               "memory.used.bytes", "memory.total.bytes", "throttle.reasons"]
+    for flag in ("--json", "--format=json"):
+        out, err, status = query("--simulate=rack", flag)
+        check(status == 0 and [list(gpu) for gpu in json.loads(out)] == [columns] * 3, f"{flag}: {status} {out} {err}")
+    out, _, status = query("--simulate=rack", "--format=csv,noheader")
+    check(status == 0 and [len(row) for row in cells(out)] == [len(columns)] * 3, f"csv: {out}")
+
+
 def xpu_smi():
     out, err, status = query("--simulate=arc-a770", "--query-gpu=timestamp,name,pci.bus_id,power.draw,fan.speed", "--format=csv")
     header, row = cells(out)
@@ -104,7 +115,7 @@ def xpu_smi():
 def refused():
     for arguments, text in ((["--fields=powr.draw.watts"], "did you mean power.draw.watts?"), (["--fields=" + "x" * 10000], "there is no field"),
                             (["--query-gpu=power.drwa"], "did you mean power.draw?"), (["--fields=name", "--format=xml"], "none of"),
-                            (["--format=csv"], "--fields"), (["--fields=name", "--loop=0"], "too short"),
+                            (["--fields=name", "--loop=0"], "too short"),
                             (["--fields=name", "--loop=1e9"], "not a duration"), (["--fields=name", "--list"], "not two")):
         out, err, status = query("--simulate=arc-a770", *arguments)
         check(status == 2 and out == "" and text in err and err.count("\n") == 1, f"{arguments[0][:40]}: {status} {err[:200]}")
@@ -118,6 +129,6 @@ def refused():
     check(ran.returncode == 0 and ran.stderr == b"", f"a pipe that was closed before: {ran}")
 
 
-for part in (listed, alone, loops, chosen, xpu_smi, refused):
+for part in (listed, alone, loops, chosen, without_fields, xpu_smi, refused):
     part()
 finish("query: ")
