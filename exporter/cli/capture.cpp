@@ -64,8 +64,7 @@ void check_capture_destination(const std::string& command, const std::string& pa
   if (path != "-") return check_destination(path);
   if (::isatty(STDOUT_FILENO) == 1)
     throw UsageError(command + " -: standard output is a terminal; send it to a file: " + command + " - >FILE" +
-                         std::string(kCaptureSuffix),
-                     kUsageStatus);
+                     std::string(kCaptureSuffix));
 }
 
 int write_capture(const Options& options, const std::string& path, bool kernel_bug, const CaptureFiles& added) {

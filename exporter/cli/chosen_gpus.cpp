@@ -50,7 +50,8 @@ void require_chosen_gpus(const Options& options) {
     std::string available;
     for (const Gpu& gpu : gpus) available += (available.empty() ? "" : ", ") + names_of(gpu);
     const std::string error = options.gpu_origin + ": there is no Intel GPU \"" + clean_text(wanted) + "\"; ";
-    throw UsageError(error + (available.empty() ? "none is here (see doctor)" : "available: " + available));
+    throw UsageError(error + (available.empty() ? "none is here (see doctor)" : "available: " + available),
+                     EXIT_FAILURE);
   }
 }
 

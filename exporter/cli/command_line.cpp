@@ -253,7 +253,7 @@ std::string CommandLine::path() const {
 }
 
 UsageError CommandLine::with_place(const UsageError& error) const {
-  return UsageError((action ? path() + ": " : "") + error.what(), command->usage_status);
+  return UsageError((action ? path() + ": " : "") + error.what(), error.status());
 }
 
 CommandLine parse_command_line(const std::vector<std::string>& arguments) { return Parser().parse(arguments); }

@@ -4,13 +4,13 @@
 #include "cli/flags.h"
 #include "cli/intel_gpu_top_arguments.h"
 #include "cli/system_commands.h"
-#include "cli/usage_error.h"
 
 namespace igpu::exporter {
 namespace {
 
 constexpr std::size_t kAny = ~std::size_t{0};
 constexpr std::string_view kWhichTrace = "which file of trace record?";
+constexpr ExitStatus kInvalidFlag{"2", "A flag is invalid."};
 
 std::vector<Command> trace_actions() {
   return {
@@ -67,25 +67,27 @@ std::vector<Command> commands_of_all_systems() {
       {.name = "serve",
        .help = "Serve the metrics over HTTP (the default command).",
        .run = serve,
+       .shared = Command::Shared::all,
        .exits = {{"0", "After SIGTERM or SIGINT."},
-                 {"1", "A flag or the configuration is invalid, or an address is in use."}}},
+                 {"1", "The configuration is invalid, or an address is in use."},
+                 kInvalidFlag}},
       {.name = "list",
        .help = "Print the GPUs of this machine and what each offers.",
        .run = list,
-       .exits = {{"0", "Printed."},
-                 {"1", "There is no GPU and no NPU, a flag is invalid, or --gpu names a missing GPU."}}},
+       .shared = Command::Shared::machine,
+       .exits = {{"0", "Printed."}, {"1", "There is no GPU and no NPU, or --gpu names a missing GPU."}, kInvalidFlag}},
       {.name = "stats",
        .help = "Print one reading, or a stream of them.",
        .run = stats,
-       .usage_status = kUsageStatus,
+       .shared = Command::Shared::machine,
        .exits = {{"0", "Printed; also when the reader closed the pipe, or a signal ended a stream."},
                  {"1", "There is no GPU and no NPU, --gpu names a missing GPU, or the output cannot be written."},
-                 {"2", "A flag is invalid."}}},
+                 kInvalidFlag}},
       {.name = "query",
        .help = "Print values of the GPUs for a script: the fields that --fields names, of each GPU a line. Without "
-               "fields, a table for a quick look.",
+               "fields, a table for a quick look, or with --json or --format its columns.",
        .run = query_command,
-       .usage_status = kUsageStatus,
+       .shared = Command::Shared::machine,
        .exits = {{"0", "Printed; also when the reader closed the pipe, or a signal ended a loop."},
                  {"1", "There is no GPU, --gpu or --id names a missing GPU, or the output cannot be written."},
                  {"2", "A flag is invalid, or a field does not exist; the line names the nearest."}}},
@@ -96,7 +98,7 @@ std::vector<Command> commands_of_all_systems() {
        .operands = "[URL...]",
        .most = kAny,
        .run = top_command,
-       .usage_status = kUsageStatus,
+       .shared = Command::Shared::machine,
        .exits = {{"0", "Ended by q or a signal, or printed; also when the reader closed the pipe."},
                  {"1",
                   "With --once: nothing could be read, or there is no GPU and no NPU. Or a library for the terminal or "
@@ -110,7 +112,7 @@ std::vector<Command> commands_of_all_systems() {
        .program = Command::Program::own_flags,
        .run = intel_gpu_top,
        .exits = {{"0", "Ended by SIGINT or after -n records; also -h and -L."},
-                 {"1", "A flag is invalid, no GPU is found, or the output cannot be written."},
+                 {"1", "As in the original also: a flag is invalid, no GPU is found, or the output cannot be written."},
                  {"141", "The reader closed the pipe."},
                  {"143", "Ended by SIGTERM: the array of -J stays open."}}},
       {.name = "doctor",
@@ -118,10 +120,12 @@ std::vector<Command> commands_of_all_systems() {
                "missing, or "
                "if --bug wrote its file.",
        .run = doctor,
+       .shared = Command::Shared::all,
        .exits = {{"0", "Nothing is missing; with --bug: the file is written."},
                  {"1",
                   "Something is missing: a GPU, a permission, a feature of the kernel, a valid web configuration; or a "
-                  "collector failed, or a flag is invalid."}}},
+                  "collector failed."},
+                 kInvalidFlag}},
       {.name = "capture",
        .help = "Write what the exporter reads to a new file, names masked, for a bug report or a test. "
                "docs/send-a-capture.md lists what is in it; --simulate capture:FILE serves it again. "
@@ -131,7 +135,7 @@ std::vector<Command> commands_of_all_systems() {
        .most = 1,
        .missing = "capture needs the file to write: capture FILE.tar.zst",
        .run = capture,
-       .usage_status = kUsageStatus,
+       .shared = Command::Shared::machine,
        .exits = {{"0", "The file is written."},
                  {"1", "--gpu names a missing GPU, or the file exists or cannot be written."},
                  {"2", "A flag is invalid, or the file is not named."}}},
@@ -140,13 +144,13 @@ std::vector<Command> commands_of_all_systems() {
                "programs left: level-zero run|list|report|csv|clean|install. Without an action it prints their flags.",
        .run = level_zero,
        .exits = {{"0", "Done. level-zero run exits with the program's own status."},
-                 {"1", "A flag is invalid, a file cannot be read or written, or --fail-on-leak found a leak."}},
+                 {"1", "A file cannot be read or written, or --fail-on-leak found a leak."},
+                 kInvalidFlag},
        .actions = level_zero_actions()},
       {.name = "trace",
        .help = "Record jobs of the GPUs, with the time each waited and ran, and report, draw or convert the recording: "
                "trace record|report|timeline|export. Without an action it prints their flags.",
        .run = trace,
-       .usage_status = kUsageStatus,
        .exits = {{"0", "Done. trace record exits with the command's own status."},
                  {"1",
                   "No driver reports jobs, a permission is missing, a file cannot be read or written, or a trace is "
@@ -160,7 +164,7 @@ std::vector<Command> commands_of_all_systems() {
        .operands = "[URL|DIR]",
        .most = 1,
        .run = flights,
-       .usage_status = kUsageStatus,
+       .shared = Command::Shared::address,
        .exits = {{"0", "Printed, also if there are none."},
                  {"1",
                   "The exporter does not answer, has no flight recorder or no such flight, or the output cannot be "
@@ -169,14 +173,16 @@ std::vector<Command> commands_of_all_systems() {
       {.name = "healthcheck",
        .help = "Check whether the exporter that serves with the same flags is ready. Exits 0 if it is, 1 otherwise.",
        .run = healthcheck,
-       .exits = {{"0", "It is ready."}, {"1", "It is not ready or does not answer, or a flag is invalid."}}},
+       .shared = Command::Shared::address,
+       .exits = {{"0", "It is ready."}, {"1", "It is not ready or does not answer."}, kInvalidFlag}},
 #ifdef IGPU_STATIC
       {.name = "setup",
        .help = "Install this file as a service of this machine (systemd or OpenRC), with the rights that doctor asks "
                "for, and start it. Without such a service manager, print how to start it.",
        .run = setup_command,
        .exits = {{"0", "Done, or shown by --dry-run."},
-                 {"1", "It is not root, a package is installed, or a step failed."}}},
+                 {"1", "It is not root, a package is installed, or a step failed."},
+                 kInvalidFlag}},
       {.name = "completion",
        .help = "Print the completion of a shell: bash, zsh or fish.",
        .operands = "SHELL",
@@ -192,8 +198,8 @@ std::vector<Command> commands_of_all_systems() {
 #endif
       {.name = "help",
        .help = "Print this help, that of a command, or what the collectors read (help collectors).",
-       .operands = "[COMMAND]",
-       .most = 1},
+       .operands = "[COMMAND [ACTION]]",
+       .most = 2},
       {.name = "version", .help = "Print version, revision and compiler."}};
 }
 

@@ -60,7 +60,7 @@ void take_simulation(Options& to, const Setting& given) {
   try {
     to.monitor.capture = load_capture(given.text().substr(kCapturePrefix.size()));
   } catch (const std::runtime_error& error) {
-    throw UsageError(given.origin + ": " + error.what());
+    throw UsageError(given.origin + ": " + error.what(), EXIT_FAILURE);
   }
 }
 

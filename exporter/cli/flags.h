@@ -49,7 +49,9 @@ struct Command {
   Program program = Program::none;
   bool reads_own_flags() const { return program == Program::own_flags; }
   int (*run)(const Options&) = nullptr;  // null: help and version, and actions, which their command runs
-  int usage_status = 1;                  // exit status for invalid arguments
+  // Which of the flags that every command accepts, so that one environment fits all of them, mean something to it:
+  // those that say how this machine is read, where the server listens, or all.
+  enum class Shared { none, machine, address, all } shared = Shared::none;
   bool hidden = false;
   std::vector<ExitStatus> exits = {};
   std::vector<Command> actions = {};
@@ -65,8 +67,8 @@ const Command* find_command(std::string_view name);  // null: unknown command
 std::string environment_name(const CommandFlag& flag);  // INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS
 // all: also the flags that every command has.
 std::string help_text(bool all = false);
-// Help of one command: its purpose, its actions and its flags.
-std::string help_text(const Command& command, bool all = false);
+// Help of one command: its purpose, its actions, or only this one, and its flags.
+std::string help_text(const Command& command, bool all = false, const Command* action = nullptr);
 std::string collectors_help();
 inline constexpr std::string_view kCollectorsTopic = "collectors";  // of the command help
 

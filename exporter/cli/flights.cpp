@@ -38,7 +38,7 @@ ScrapeTarget flights_of(const std::string& text) {
     target.url += kPage;
     return target;
   } catch (const std::invalid_argument& error) {
-    throw UsageError(std::string("flights: ") + error.what(), kUsageStatus);
+    throw UsageError(std::string("flights: ") + error.what());
   }
 }
 
@@ -47,7 +47,7 @@ std::string own_address(const Options& options) {
   const ListenAddress& address = options.listen_addresses.front();
   using Kind = ListenAddress::Kind;
   if (address.kind == Kind::unix_socket || address.port == 0)
-    throw UsageError("flights: name the exporter: HOST:PORT, a URL or the folder of --flight.directory", kUsageStatus);
+    throw UsageError("flights: name the exporter: HOST:PORT, a URL or the folder of --flight.directory");
   const bool every = address.kind == Kind::every || address.host == "0.0.0.0" || address.host == "::";
   return every ? "localhost:" + std::to_string(address.port) : address.text;
 }
@@ -91,8 +91,7 @@ int print_remote(const Options& options, const std::string& place) {
 
 int print_folder(const Options& options, const std::string& path) {
   if (options.flights.number)
-    throw UsageError("flights: the files in a folder are the flights: trace report FILE, or ui.perfetto.dev",
-                     kUsageStatus);
+    throw UsageError("flights: the files in a folder are the flights: trace report FILE, or ui.perfetto.dev");
   std::vector<FlightFile> files;
   for (const std::string& name : FlightFolder::names(path)) {
     FlightFile file{name, 0, false};

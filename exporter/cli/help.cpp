@@ -14,11 +14,11 @@ namespace igpu::exporter {
 namespace {
 
 constexpr std::size_t kHelpColumn = 30;
-constexpr std::string_view kDurations = "\nDurations look like 500ms, 1s, 2m.";
+constexpr std::string_view kDurations = "\nDurations look like 500ms, 1s, 2m.\n";
 constexpr std::string_view kEnvironment =
-    " Every flag of more than one letter,\n"
-    "unless it stands below an action, can also be set in the environment:\n"
-    "--log.level is INTEL_GPU_EXPORTER_LOG_LEVEL. The command line overrides it.\n";
+    "Every flag of more than one letter, unless it stands below an action, can also\n"
+    "be set in the environment: --log.level is INTEL_GPU_EXPORTER_LOG_LEVEL. The\n"
+    "command line overrides it.\n";
 constexpr std::string_view kMore =
     "\nThe flags that every command has, such as --gpu and --simulate: --help-all.\n"
     "What is read, and with which rights: `intel-gpu-exporter help collectors`.\n";
@@ -71,23 +71,36 @@ void append_flags_only_for(std::string& out, const std::string& command, std::si
   }
 }
 
-// Every command accepts the flags that name no command, so that one environment fits all commands; but these flags have
-// no meaning for commands that do not serve.
 bool concerns_serving(const CommandFlag& flag) {
   return flag.name.starts_with("web.") || flag.name.starts_with("push.") || flag.name == "flight.directory" ||
          flag.name == "sandbox";
 }
 
-void append_help_flags(std::string& out) {
+// Whether a flag that every command accepts has a meaning for this one.
+bool is_shared_by(const Command& command, const CommandFlag& flag) {
+  switch (command.shared) {
+    case Command::Shared::none:
+      return false;
+    case Command::Shared::machine:
+      return !concerns_serving(flag);
+    case Command::Shared::address:
+      return flag.name == "web.listen-address" || flag.name == "web.config.file";
+    case Command::Shared::all:
+      return true;
+  }
+  return false;
+}
+
+void append_help_flags(std::string& out, bool has_more = true) {
   append_entry(out, "-h, --help", "Print this help, or that of a command after its name.");
-  append_entry(out, "--help-all", "The same with the flags that every command has.");
+  if (has_more) append_entry(out, "--help-all", "The same with the flags that every command has.");
   append_entry(out, "--version", "Print version, revision and compiler.");
 }
 
-void append_shared_flags(std::string& out, bool serves) {
-  for (const CommandFlag& flag : all_flags()) {
-    if (flag.commands.empty() && (serves || !concerns_serving(flag))) append_flag(out, flag);
-  }
+template <class Wanted>
+void append_shared_flags(std::string& out, const Wanted& wanted) {
+  for (const CommandFlag& flag : all_flags())
+    if (flag.commands.empty() && wanted(flag)) append_flag(out, flag);
 }
 
 std::string with_operands(const Command& command) {
@@ -114,7 +127,7 @@ std::string help_text(bool all) {
   append_help_flags(out);
   if (!all)
     return out.append("\nThe flags of a command: `").append(kProgramName) += " help COMMAND`." + std::string(kMore);
-  append_shared_flags(out, true);
+  append_shared_flags(out, [](const CommandFlag&) { return true; });
   for (const Command& command : all_commands()) {
     std::string own;
     append_flags_only_for(own, std::string(command.name));
@@ -123,34 +136,38 @@ std::string help_text(bool all) {
   return out.append(kDurations) += kEnvironment;
 }
 
-std::string help_text(const Command& command, bool all) {
+std::string help_text(const Command& command, bool all, const Command* action) {
   const std::string name(command.name);
-  std::string out = "usage: " + std::string(kProgramName) + " " + with_operands(command) +
-                    (command.actions.empty() ? " [FLAGS]\n\n" : " ACTION\n\n");
+  std::string out =
+      "usage: " + std::string(kProgramName) + " " +
+      (action != nullptr ? name + " " + with_operands(*action) + "\n\n"
+                         : with_operands(command) + (command.actions.empty() ? " [FLAGS]\n\n" : " ACTION\n\n"));
   append_wrapped(out, command.help, 0);
   out += "\n\n";
   if (!command.actions.empty()) out += "Actions:\n";
-  for (const Command& action : command.actions) {
-    append_entry(out, with_operands(action), action.help);
-    append_flags_only_for(out, name + " " + std::string(action.name), 4);
+  for (const Command& each : command.actions) {
+    if (action != nullptr && action != &each) continue;
+    append_entry(out, with_operands(each), each.help);
+    append_flags_only_for(out, name + " " + std::string(each.name), 4);
   }
   out += command.actions.empty() ? "Flags:\n" : "\nFlags:\n";
   append_flags_only_for(out, name);
-  const bool serves = name == "serve" || name == "healthcheck";
+  const bool has_more = command.shared == Command::Shared::machine || command.shared == Command::Shared::all;
   if (command.reads_own_flags()) {
     append_entry(out, "-h", "Print this help.");
   } else {
-    append_help_flags(out);
-    if (all) append_shared_flags(out, serves || name == "doctor");
-    if (!all && serves) {
-      for (const CommandFlag& flag : all_flags())
-        if (concerns_serving(flag)) append_flag(out, flag);
-    }
+    append_help_flags(out, has_more);
+    append_shared_flags(out, [&](const CommandFlag& flag) {
+      const bool at_once = command.shared == Command::Shared::address || (name == "serve" && concerns_serving(flag));
+      return (all || at_once) && is_shared_by(command, flag);
+    });
   }
   if (!command.exits.empty()) out += "\nExit status:\n";
   for (const ExitStatus& exit : command.exits) append_entry(out, std::string(exit.status), exit.meaning);
   if (command.reads_own_flags()) return out;
-  return all ? out.append(kDurations) += kEnvironment : out.append(kDurations).append("\n") += kMore;
+  if (out.find(" DURATION") != out.npos || out.find(" TIME ") != out.npos) out += kDurations;
+  if (!has_more) return out;
+  return all ? out.append(kEnvironment) : out += kMore;
 }
 
 std::string collectors_help() {

@@ -38,12 +38,22 @@ bool uses_rights_of_file(const CommandLine& line) {
   return std::find(kReaders.begin(), kReaders.end(), name) != kReaders.end();
 }
 
+// Null: the help of the whole command.
+const Command* action_of(const CommandLine& line, const Command& topic) {
+  if (line.command->name != "help") return line.action;
+  if (line.operands.size() < 2) return nullptr;
+  for (const Command& action : topic.actions)
+    if (action.name == line.operands[1]) return &action;
+  throw UsageError(std::string(topic.name) + " has no action " + line.operands[1] + " (see --help)");
+}
+
 int dispatch(const std::vector<std::string>& arguments) {
   if (is_set_id())
     throw UsageError(
         "refused: with the set-user-ID or set-group-ID bit its callers could read files that are not theirs; "
         "chmod ug-s " +
-        program_file() + ", and see docs/permissions.md for what to grant instead");
+            program_file() + ", and see docs/permissions.md for what to grant instead",
+        EXIT_FAILURE);
   std::optional<CallersRights> callers(std::in_place);
   CommandLine line = parse_command_line(arguments);
   const Command& command = *line.command;
@@ -54,7 +64,8 @@ int dispatch(const std::vector<std::string>& arguments) {
   if (command.name == "help" && !line.operands.empty() && line.operands.front() == kCollectorsTopic)
     return print(collectors_help());
   if (line.help || lacks_action || command.name == "help")
-    return print(line.command_given && topic ? help_text(*topic, line.help_all) : help_text(line.help_all));
+    return print(line.command_given && topic ? help_text(*topic, line.help_all, action_of(line, *topic))
+                                             : help_text(line.help_all));
   if (line.version || command.name == "version") return print(version_text());
   const auto with_origin = [&line](const auto& error) {
     const Setting* setting = line.settings.find(error.flag());
@@ -68,9 +79,9 @@ int dispatch(const std::vector<std::string>& arguments) {
     }
     return command.run(options);
   } catch (const OptionError& error) {
-    throw UsageError(with_origin(error), command.usage_status);
-  } catch (const FlagFileError& error) {
     throw UsageError(with_origin(error));
+  } catch (const FlagFileError& error) {
+    throw UsageError(with_origin(error), EXIT_FAILURE);
   }
 }
 

@@ -68,13 +68,13 @@ bool is_set(const char* variable) {
 
 std::vector<ScrapeTarget> targets_of(const std::vector<std::string>& urls, const MonitorOptions& monitor) {
   if (!urls.empty() && !monitor.simulate.empty())
-    throw UsageError("top: --simulate concerns this machine; it has no meaning with a URL", kUsageStatus);
+    throw UsageError("top: --simulate concerns this machine; it has no meaning with a URL");
   std::vector<ScrapeTarget> targets;
   for (const std::string& url : urls) {
     try {
       targets.push_back(parse_target(url));
     } catch (const std::invalid_argument& error) {
-      throw UsageError(std::string("top: ") + error.what(), kUsageStatus);
+      throw UsageError(std::string("top: ") + error.what());
     }
   }
   return targets;

@@ -28,10 +28,10 @@ TraceFile recorded_in(const std::string& path) {
       if (auto file = read_trace(read_regular_file(path, kLargestRecording))) return std::move(*file);
   } catch (const FileError& error) {
     const std::string text = "trace: " + path + ": " + error.what();
-    if (error.error() == 0) throw UsageError(text, kUsageStatus);
+    if (error.error() == 0) throw UsageError(text);
     throw std::runtime_error(text);
   }
-  throw UsageError("trace: " + path + " was not written by trace record (for a trace.dat use trace-cmd)", kUsageStatus);
+  throw UsageError("trace: " + path + " was not written by trace record (for a trace.dat use trace-cmd)");
 }
 
 std::string output_of(const TraceArguments& arguments, const TraceFile& file) {

@@ -7,14 +7,13 @@
 
 namespace igpu::exporter {
 
-// Exit status of commands for scripts if an argument is invalid: it differs from that of a failure (1). The older
-// commands exit with 1 for both.
+// Exit status if an argument is invalid: it differs from that of a failure, or of nothing to show (1).
 inline constexpr int kUsageStatus = 2;
 
-// Invalid arguments or configuration; what() is the one line to print.
+// Invalid arguments, or, with EXIT_FAILURE, what they name; what() is the one line to print.
 class UsageError : public std::runtime_error {
  public:
-  explicit UsageError(const std::string& what, int status = EXIT_FAILURE) : std::runtime_error(what), status_(status) {}
+  explicit UsageError(const std::string& what, int status = kUsageStatus) : std::runtime_error(what), status_(status) {}
   int status() const { return status_; }
 
  private:

@@ -238,7 +238,7 @@ def check_refusals(binary, folder):
     def refused(*arguments):
         ended = subprocess.run([binary, "--simulate=arc-a770", "--web.listen-address=127.0.0.1:0", *arguments], capture_output=True, text=True, timeout=120)
         lines = ended.stderr.splitlines()
-        return lines[0] if ended.returncode == 1 and len(lines) == 1 else f"accepted or verbose: {ended}"
+        return lines[0] if ended.returncode == 2 and len(lines) == 1 else f"accepted or verbose: {ended}"
 
     for flag in ("--flight.length=60s", "--flight.trigger=scrape_failed", f"--flight.directory={folder}"):
         check("needs --sample.interval" in refused(flag), f"{flag} alone: {refused(flag)}")

@@ -138,7 +138,7 @@ TEST_CASE("it fails if the server is not ready; a server that demands TLS or a p
 
 TEST_CASE("port 0 cannot be checked and is reported") {
   const ProgramOutcome outcome = healthcheck("127.0.0.1:0");
-  CHECK(outcome.status == 1);
+  CHECK(outcome.status == 2);
   CHECK(outcome.output.find("set one with --web.listen-address") != std::string::npos);
 }
 

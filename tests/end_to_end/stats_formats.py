@@ -286,7 +286,6 @@ def bad_flags():
                                (["--json", "--format=csv"], "contradicts --json")):
         out, err, status = stats(*arguments)
         check(status == 2 and out == "" and allowed in err and err.count("\n") == 1, f"{arguments}: {status} {err}")
-    check(subprocess.run([binary, "serve", "--count=1"], capture_output=True, timeout=60).returncode == 1, "serve is as it was")
 
 
 for part in (json_lines, csv_rows, influx, intel_gpu_top, prometheus, bars, nvtop, streams, pipes, bad_flags):

@@ -247,7 +247,7 @@ TEST_CASE("a rules file that is wrong ends the start with one line: file, line a
   CHECK(missing.output.find(file + ".not") != std::string::npos);
   for (const char* bad : {"--workload.tree=news", "--workload.by=cgroup", "--workload.max=0"}) {
     const ProgramOutcome outcome = run(host.arguments({bad}));
-    CHECK(outcome.status == 1);
+    CHECK(outcome.status == 2);
     CHECK(outcome.output.find(std::string(bad).substr(0, 11)) != std::string::npos);
   }
 }

@@ -322,7 +322,7 @@ class Command(unittest.TestCase):
         self.assertIn('--fail-on-leak', self.call('run', '--help').stdout)
         for bad in (['runn'], ['run'], ['run', '--stacks', '0', '--', 'true'], ['run', '--csv'], ['list', 'x'], ['csv'],
                     ['report', '--csv', 'x'], ['report'], ['clean', '--all']):
-            self.assertIn('level-zero', self.call(*bad, status=1).stderr)
+            self.assertIn('level-zero', self.call(*bad, status=2).stderr)
 
 
 if __name__ == '__main__':

@@ -280,7 +280,7 @@ def service():
     twice = run("service", "install")
     check(twice.returncode == 1 and b"remove it first" in twice.stderr, f"a second install: {twice.stderr}")
     wrong = run("service", "install", "--", "--no-such-flag")
-    check(wrong.returncode == 1 and b"--no-such-flag" in wrong.stderr, f"a wrong flag: {wrong.stderr}")
+    check(wrong.returncode == 2 and b"--no-such-flag" in wrong.stderr, f"a wrong flag: {wrong.stderr}")
     began = time.monotonic()
     removed = run("service", "remove")
     took = time.monotonic() - began
