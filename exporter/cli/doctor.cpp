@@ -36,12 +36,11 @@ std::string web_config_error(const std::string& file, Log& log) {
 }
 
 // The report without what is private in it: the home folder of the program's path, and names of programs.
-std::string report_for_others(Diagnosis diagnosis) {
+std::string report_for_others(Diagnosis diagnosis, const std::string& program) {
   diagnosis.web_config_file.clear();
   diagnosis.web_config_error.clear();
   std::erase_if(diagnosis.advice, [](const Advice& advice) { return advice.names_programs; });
   std::string text = doctor_text(diagnosis);
-  const std::string program = program_path();
   for (std::size_t at = 0; (at = text.find(program, at)) != std::string::npos; at += kProgramName.size())
     text.replace(at, program.size(), kProgramName);
   return text;
@@ -66,28 +65,30 @@ int doctor(const Options& options) {
   diagnosis.failed_collectors = result->failed_collectors();
   diagnosis.web_config_file = options.web_config_file;
   diagnosis.web_config_error = web_config_error(options.web_config_file, log);
-  const PlaceEvidence evidence = real_evidence();
-  const Place place = detect_place(evidence);
-  diagnosis.place = place_of_grants(findings, place, program_path());
+  diagnosis.simulated = options.monitor.simulate;
+  const Place place = place_of(options.monitor);
+  const std::string program = program_path(options.monitor);
+  diagnosis.place = place_of_grants(findings, place, program);
   const bool optional = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return is_optional_fix(finding) && finding.rights != Rights::none;
   });
-  if (optional) diagnosis.optional = how_to_grant(findings, place, program_path(), true);
-  diagnosis.sysfs_root = options.monitor.sysfs_root;
+  if (optional) diagnosis.optional = how_to_grant(findings, place, program, true);
+  diagnosis.place.sysfs_root = options.monitor.sysfs_root;
   HostModel model = model_of(PageView(result->lists()));
   if (std::any_of(model.gpus.begin(), model.gpus.end(), snapshot::busy_but_slow)) {
     // The time since the start is short: look twice.
     std::this_thread::sleep_for(std::chrono::seconds(1));
     model = model_of(PageView(monitor.scrape({})->lists()));
   }
-  const auto read = [&](const std::string& path) {
-    return evidence.read((options.monitor.sysfs_root + "/" + path).c_str());
+  const auto read = [&, files = real_evidence()](const std::string& path) -> std::optional<std::string> {
+    if (!diagnosis.simulated.empty()) return std::nullopt;  // they are this machine's
+    return files.read((options.monitor.sysfs_root + "/" + path).c_str());
   };
   diagnosis.npus = model.npus;
   diagnosis.unbound = model.unbound;
   diagnosis.advice = advice_for(model.gpus, diagnosis.gpus, read);
   if (options.bug_file)
-    return write_capture(options, *options.bug_file, true, {{"bug/doctor", report_for_others(diagnosis)}});
+    return write_capture(options, *options.bug_file, true, {{"bug/doctor", report_for_others(diagnosis, program)}});
   const int printed = print(options.json ? doctor_json(diagnosis) : doctor_text(diagnosis));
   return diagnosis.complete() ? printed : EXIT_FAILURE;
 }

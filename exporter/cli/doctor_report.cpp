@@ -121,8 +121,8 @@ void add_fixes(std::string& out, const std::vector<Fix>& fixes, const std::strin
   }
 }
 
-void add_sandbox(std::string& out, const SandboxOutcomes& sandbox) {
-  add_title(out, "Sandbox of `serve` on this machine");
+void add_sandbox(std::string& out, const SandboxOutcomes& sandbox, bool simulated) {
+  add_title(out, std::string("Sandbox of `serve` on this machine") + (simulated ? ", not on the simulated one" : ""));
   for (const Layer layer : kLayers) {
     const LayerOutcome& outcome = sandbox[static_cast<std::size_t>(layer)];
     const std::string detail = outcome.detail.empty() ? "" : ": " + outcome.detail;
@@ -184,10 +184,12 @@ DiagnosedMachine Diagnosis::machine() const {
 
 std::string doctor_text(const Diagnosis& diagnosis) {
   std::string out;
+  if (!diagnosis.simulated.empty())
+    add_title(out, "Simulated: " + diagnosis.simulated + ". What follows is about that machine, not about this one.");
   if (diagnosis.gpus.empty() && diagnosis.npus.empty() && diagnosis.unbound.empty())
-    add_no_gpu(out, diagnosis.sysfs_root);
+    add_no_gpu(out, diagnosis.place.sysfs_root);
   add_unbound(out, diagnosis.unbound, false);
-  if (diagnosis.complete()) out += verdict(diagnosis) + '\n';
+  if (diagnosis.complete()) add_title(out, verdict(diagnosis));
   if (!diagnosis.place.title.empty()) add_title(out, diagnosis.place.title);
   add_steps(out, diagnosis.place.steps);
   add_fixes(out, fixes_for(diagnosis.findings), "What each brings");
@@ -212,7 +214,7 @@ std::string doctor_text(const Diagnosis& diagnosis) {
     add_line(out, "FAILED", "collector " + std::string(collector) + ": see the log above");
   }
   add_web_config(out, diagnosis);
-  add_sandbox(out, diagnosis.sandbox);
+  add_sandbox(out, diagnosis.sandbox, !diagnosis.simulated.empty());
   add_fixes(out, fixes_for(diagnosis.findings, true), "Optional");
   if (!diagnosis.optional.empty()) add_title(out, "With what is optional, instead of the lines at the top:");
   add_steps(out, diagnosis.optional);
@@ -225,6 +227,7 @@ std::string doctor_json(const Diagnosis& diagnosis) {
   JsonWriter json;
   json.begin_object().member("version", build.version).member("revision", build.revision);
   json.member("bpf", build.has_bpf);
+  if (!diagnosis.simulated.empty()) json.member("simulated", diagnosis.simulated);
   json.member("complete", diagnosis.complete()).member("missing", std::uint64_t{diagnosis.missing()});
   json.member("asleep", diagnosis.asleep());
   write_diagnosis(json, diagnosis.machine());

@@ -25,7 +25,7 @@ struct Diagnosis {
   std::string web_config_file;                          // "" if there is none
   std::string web_config_error;                         // "" if it is valid
   SandboxOutcomes sandbox;
-  std::string sysfs_root;  // where GPUs were searched
+  std::string simulated;  // the profile; "" for this machine
   PlaceOfGrants place;
   std::vector<GrantStep> optional;  // grant also what is optional; empty if that needs nothing more
   std::vector<Advice> advice;       // what no missing feature tells

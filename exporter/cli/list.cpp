@@ -78,7 +78,7 @@ void add_npu(std::string& out, const snapshot::Npu& npu) {
 }
 
 std::string as_text(const std::vector<Gpu>& gpus, const HostModel& host, std::span<const Finding> findings) {
-  if (gpus.empty() && host.npus.empty() && host.unbound.empty()) return std::string(kNoGpu) + ".\n";
+  if (gpus.empty() && host.npus.empty() && host.unbound.empty()) return no_gpu_line();
   std::string out;
   for (const Gpu& gpu : gpus) {
     if (!out.empty()) out += '\n';
@@ -98,7 +98,8 @@ std::string as_text(const std::vector<Gpu>& gpus, const HostModel& host, std::sp
   return out;
 }
 
-std::string as_json(const std::vector<Gpu>& gpus, const HostModel& host, std::span<const Finding> findings) {
+std::string as_json(const std::vector<Gpu>& gpus, const HostModel& host, std::span<const Finding> findings,
+                    const std::string& sysfs_root) {
   JsonWriter json;
   json.begin_object().name("gpus").begin_array();
   for (const Gpu& gpu : gpus) {
@@ -111,6 +112,7 @@ std::string as_json(const std::vector<Gpu>& gpus, const HostModel& host, std::sp
   json.end_array();
   write_npus(json, host.npus);
   write_unbound(json, host.unbound);
+  if (gpus.empty() && host.npus.empty() && host.unbound.empty()) write_no_gpu(json, sysfs_root);
   json.name("machine").begin_object();
   write_features(json, findings, "");
   json.end_object().end_object();
@@ -128,8 +130,8 @@ int list(const Options& options) {
   const std::vector<Gpu> gpus = monitor.gpus();
   const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});
   const HostModel host = model_of(PageView(result->lists()));
-  const int printed =
-      print(options.json ? as_json(gpus, host, result->findings()) : as_text(gpus, host, result->findings()));
+  const int printed = print(options.json ? as_json(gpus, host, result->findings(), options.monitor.sysfs_root)
+                                         : as_text(gpus, host, result->findings()));
   return gpus.empty() && host.npus.empty() && host.unbound.empty() ? EXIT_FAILURE : printed;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/place.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,12 +37,13 @@ bool contains(const std::string& text, std::string_view part) { return lower(tex
 
 // The kernel's first namespaces have fixed numbers (include/linux/proc_ns.h), so another number is that of a container.
 // Not the mount namespace: services have their own, too.
+constexpr std::string_view kHostProcesses = "pid:[4026531836]";
 bool is_another_namespace(const PlaceEvidence& evidence, const char* path, std::string_view first) {
   const auto link = evidence.link(path);
   return link && *link != first;
 }
 bool is_in_own_namespace(const PlaceEvidence& evidence) {
-  return is_another_namespace(evidence, "/proc/self/ns/pid", "pid:[4026531836]") ||
+  return is_another_namespace(evidence, "/proc/self/ns/pid", kHostProcesses) ||
          is_another_namespace(evidence, "/proc/self/ns/cgroup", "cgroup:[4026531835]");
 }
 
@@ -52,11 +54,13 @@ struct RightRow {
   std::string_view capability;  // without CAP_
   std::string_view shell;       // a command of bare metal
   std::string_view unit;        // a line of [Service]
-  std::string_view engine;      // flags of docker run and podman run
+  std::string_view engine;      // flags of docker run and podman run, on the host
   std::string_view pod;         // a line of the pod's spec
   std::string_view container;   // in words, where another program starts the container
 };
-constexpr std::string_view kLevelCommand = "sudo sysctl kernel.perf_event_paranoid=2";
+// Now and at every boot: sysctl prints the line that sysctl.d takes.
+constexpr std::string_view kLevelCommand =
+    "sudo sysctl kernel.perf_event_paranoid=2 |\n  sudo tee /etc/sysctl.d/60-perf-events.conf";
 constexpr RightRow kRights[] = {
     {Rights::bpf, 39, "BPF", "", "", "", "", ""},
     {Rights::dac_read_search, 2, "DAC_READ_SEARCH", "", "", "", "", ""},
@@ -66,8 +70,8 @@ constexpr RightRow kRights[] = {
      "the device /dev/kmsg"},
     {Rights::syslog, -1, "", "", "ProtectKernelLogs=no", "", "", ""},
     {Rights::render_group, -1, "", "sudo usermod -aG render \"$USER\"", "SupplementaryGroups=render",
-     "--device /dev/dri --group-add \"$(stat -c %g /dev/dri/renderD128)\"",
-     "securityContext: {supplementalGroups: [GID]}", "the device /dev/dri/renderD128 and the group that owns it"},
+     "--device /dev/dri --group-add \"$(stat -c %g /dev/dri/renderD128)\"", "",
+     "the device /dev/dri/renderD128 and the group that owns it"},
     {Rights::host_processes, -1, "", "", "",
      "--pid host --security-opt apparmor=unconfined --security-opt label=disable", "hostPID: true",
      "the host's PID namespace (runc: leave out \"pid\")"},
@@ -92,13 +96,14 @@ std::vector<std::string> column(Rights rights, std::string_view RightRow::*place
   return cells;
 }
 
+bool is_plain_in_shell(char c) {
+  constexpr std::string_view kPlain = "/._+-";
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos;
+}
+
 // A word of a shell's line.
 std::string in_shell(const std::string& word) {
-  constexpr std::string_view kPlain = "/._+-";
-  const bool plain = std::all_of(word.begin(), word.end(), [&](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos;
-  });
-  return plain ? word : "'" + word + "'";
+  return std::all_of(word.begin(), word.end(), is_plain_in_shell) ? word : "'" + word + "'";
 }
 
 // The capabilities of a process: "CapPrm:\t0000004000080000".
@@ -142,29 +147,40 @@ Steps in_unit(Rights rights, const std::string& unit) {
   return {{"", {"sudo mkdir -p " + folder, write, "sudo systemctl daemon-reload", "sudo systemctl restart " + unit}}};
 }
 
-Steps in_engine(Rights rights, const std::string& engine) {
-  std::vector<std::string> flags = column(rights, &RightRow::engine);
-  for (const RightRow& row : kRights)
-    if (row.number >= 0 && includes(rights, row.right)) flags.push_back("--cap-add " + std::string(row.capability));
-  if (flags.empty()) return {};
-  for (std::string& flag : flags) flag += " \\";
-  return {{"Add to `" + engine + " run`, before the image:", flags, false}};
+// A running container cannot be given rights: the whole command, also with what it has.
+Steps in_engine(Rights rights, const Place& place, const std::string& engine) {
+  if (column(rights, &RightRow::engine).empty() && capabilities(rights, "", "").empty()) return {};
+  std::string run = "sudo " + engine + " run -d --name intel-gpu-exporter -p 10068:10068 --read-only";
+  for (const std::string& flag : column(rights | place.held, &RightRow::engine)) run += " \\\n  " + flag;
+  run += " \\\n  --cap-drop ALL " + capabilities(rights | place.held, "--cap-add ", " ");
+  return {
+      {"On the host, in place of this container. Change what differs in yours: name, port, volumes, image. In "
+       "Compose: devices, group_add, pid, security_opt, cap_add.",
+       {"sudo " + engine + " rm -f intel-gpu-exporter", run + " \\\n  intel-gpu-exporter"}}};
 }
 
-Steps in_kubernetes(Rights rights) {
-  std::string patch = "kubectl -n NAMESPACE patch daemonset intel-gpu-exporter -p '\nspec:\n  template:\n    spec:";
-  for (const std::string& line : column(rights, &RightRow::pod)) patch += "\n      " + line;
-  if (const std::string all = capabilities(rights, "", ", "); !all.empty())
-    patch +=
+Steps in_kubernetes(Rights rights, const Place& place) {
+  std::string spec;
+  for (const std::string& line : column(rights, &RightRow::pod)) spec += "\n      " + line;
+  if (includes(rights, Rights::render_group) && place.render_group)
+    spec += "\n      securityContext: {supplementalGroups: [" + std::to_string(*place.render_group) + "]}";
+  // The list replaces the one that the container has.
+  if (!capabilities(rights, "", "").empty())
+    spec +=
         "\n      containers:\n      - name: intel-gpu-exporter\n        securityContext:\n"
         "          capabilities: {add: [" +
-        all + "]}";
-  std::string text = "Run, with the namespace in place of NAMESPACE";
+        capabilities(rights | place.held, "", ", ") + "]}";
+  Steps steps;
+  if (!spec.empty())
+    steps.push_back({"In every DaemonSet of the exporter:",
+                     {"kubectl get daemonsets -A -l app.kubernetes.io/name=intel-gpu-exporter --no-headers \\\n"
+                      "  -o custom-columns=:metadata.namespace,:metadata.name |\n"
+                      "  while read -r namespace name; do kubectl -n \"$namespace\" patch daemonset \"$name\" -p '\n"
+                      "spec:\n  template:\n    spec:" +
+                      spec + "\n'; done"}});
   if (includes(rights, Rights::render_group))
-    text +=
-        " and the output of `stat -c %g /dev/dri/renderD128` on the node in place of GID; the device comes from a "
-        "hostPath or a device plugin (docs/kubernetes.md)";
-  return {{text + ":", {patch + "'"}, false}};
+    steps.push_back({"The render node itself comes from a hostPath or a device plugin: docs/kubernetes.md.", {}});
+  return steps;
 }
 
 // Started by runc, crun, nspawn or the like: there is no command.
@@ -178,14 +194,15 @@ Steps in_container(Rights rights) {
   return {{"Add to the settings of the container (runc: config.json): " + text + ".", {}}};
 }
 
-Steps in_lxc(Rights rights) {
+// The group's number is that in the container.
+Steps in_lxc(Rights rights, const Place& place) {
   Steps steps;
   if (includes(rights, Rights::render_group))
-    steps.push_back(
-        {"On the host (Proxmox VE), with the container's number in place of ID and that of its group render "
-         "(`getent group render` in it) in place of GID:",
-         {"pct set ID -dev0 /dev/dri/renderD128,gid=GID"},
-         false});
+    steps.push_back({"On the host, if it is Proxmox VE; the container boots again:",
+                     {"id=$(pct list | awk '$NF == \"" + place.host_name +
+                      "\" {print $1}') &&\n"
+                      "  gid=$(pct exec \"$id\" -- getent group render | cut -d: -f3) &&\n"
+                      "  pct set \"$id\" -dev0 \"/dev/dri/renderD128,gid=$gid\" && pct reboot \"$id\""}});
   if (!capabilities(rights, "", "").empty())
     steps.push_back(
         {"An unprivileged container cannot get the rest: run the exporter on the host, where it reports this "
@@ -201,13 +218,13 @@ Steps steps_in(const Place& place, Rights rights, const std::string& program) {
     case PlaceKind::systemd_unit:
       return in_unit(rights, place.unit);
     case PlaceKind::docker:
-      return in_engine(rights, "docker");
+      return in_engine(rights, place, "docker");
     case PlaceKind::podman:
-      return in_engine(rights, "podman");
+      return in_engine(rights, place, "podman");
     case PlaceKind::kubernetes:
-      return in_kubernetes(rights);
+      return in_kubernetes(rights, place);
     case PlaceKind::lxc:
-      return in_lxc(rights);
+      return in_lxc(rights, place);
     case PlaceKind::container:
       return in_container(rights);
     case PlaceKind::wsl:
@@ -244,6 +261,10 @@ PlaceEvidence real_evidence() {
             return error ? std::nullopt : std::optional(std::move(target));
           },
           .exists = [](const char* path) { return ::access(path, F_OK) == 0; },
+          .group = [](const char* path) -> std::optional<unsigned> {
+            struct stat status = {};
+            return ::stat(path, &status) == 0 ? std::optional<unsigned>(status.st_gid) : std::nullopt;
+          },
           .environment = [](const char* name) -> std::optional<std::string> {
             const char* const value = std::getenv(name);
             return value == nullptr ? std::nullopt : std::optional<std::string>(value);
@@ -272,14 +293,25 @@ Place place_by_marks(const PlaceEvidence& evidence) {
 
 }  // namespace
 
+Place place_of(const MonitorOptions& options) {
+  return options.simulate.empty() ? detect_place(real_evidence()) : Place{};
+}
+
 Place detect_place(const PlaceEvidence& evidence) {
   Place place = place_by_marks(evidence);
   place.own_users = is_another_namespace(evidence, "/proc/self/ns/user", "user:[4026531837]");
   place.held = held_rights(evidence.read("/proc/self/status").value_or(""));
+  if (evidence.exists("/dev/dri")) place.held = place.held | Rights::render_group;
+  if (evidence.link("/proc/self/ns/pid") == kHostProcesses) place.held = place.held | Rights::host_processes;
+  place.render_group = evidence.group("/dev/dri/renderD128");
+  place.host_name = evidence.read("/proc/sys/kernel/hostname").value_or("");
+  // It ends up in a line that an administrator of the host pastes.
+  std::erase_if(place.host_name, [](char c) { return !is_plain_in_shell(c); });
   return place;
 }
 
-std::string program_path() {
+std::string program_path(const MonitorOptions& options) {
+  if (!options.simulate.empty()) return "/usr/bin/" + std::string(kProgramName);
   const std::string path = program_file();
   return path.empty() ? std::string(kProgramName) : path;
 }
@@ -302,7 +334,7 @@ std::vector<GrantStep> how_to_grant(std::span<const Finding> findings, const Pla
   Steps steps;
   if (rights != Rights::none && rights != Rights::perf_level) steps = steps_in(place, rights, program);
   const bool here = place.kind == PlaceKind::bare_metal || place.kind == PlaceKind::systemd_unit;
-  if (!here) everywhere.text = "On the host:";
+  if (!here) everywhere.text = place.kind == PlaceKind::kubernetes ? "On each node:" : "On the host:";
   if (!everywhere.lines.empty()) steps.insert(here ? steps.begin() : steps.end(), everywhere);
   std::erase_if(steps, [](const GrantStep& step) { return step.text.empty() && step.lines.empty(); });
   return steps;
@@ -311,7 +343,7 @@ std::vector<GrantStep> how_to_grant(std::span<const Finding> findings, const Pla
 PlaceOfGrants place_of_grants(std::span<const Finding> findings, const Place& place, const std::string& program) {
   PlaceOfGrants grants{std::string(to_string(place.kind)), place.unit, how_to_grant(findings, place, program)};
   // A fix counts if something grants it alone.
-  std::size_t missing = 0, granted = 0;
+  std::size_t missing = 0, granted = 0, optional = 0;
   for (const Fix& fix : fixes_for(findings)) {
     const std::size_t count = fix.findings.size();
     missing += count;
@@ -319,9 +351,11 @@ PlaceOfGrants place_of_grants(std::span<const Finding> findings, const Place& pl
     const auto grants_it = [&](const GrantStep& step) {
       return !step.lines.empty() || place.kind == PlaceKind::container;
     };
-    if (std::any_of(alone.begin(), alone.end(), grants_it)) granted += count;
+    if (std::none_of(alone.begin(), alone.end(), grants_it)) continue;
+    granted += count;
+    optional += fix.optional.size();
   }
-  grants.title = title_of(grants.steps, title(place), granted, missing);
+  grants.title = title_of(grants.steps, title(place), granted, missing, optional);
   return grants;
 }
 

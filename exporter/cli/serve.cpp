@@ -112,9 +112,12 @@ ServiceNotifier connect_to_manager(const Environment& environment, std::string& 
 }
 
 // Of this place, which is recognised while its files are readable.
-FindGrants grants_here() {
-  return [place = detect_place(real_evidence()), program = program_path()](std::span<const Finding> findings) {
-    return place_of_grants(findings, place, program);
+FindGrants grants_here(const MonitorOptions& options) {
+  return [place = place_of(options), program = program_path(options),
+          sysfs = options.sysfs_root](std::span<const Finding> findings) {
+    PlaceOfGrants grants = place_of_grants(findings, place, program);
+    grants.sysfs_root = sysfs;
+    return grants;
   };
 }
 
@@ -197,7 +200,7 @@ int serve(const Options& options) {
   std::shared_ptr<EarlyAccess> early =
       event_opener ? open_early(monitor_options, *event_opener) : open_early(monitor_options);
   return_freed_memory();  // the kernel's types, ten megabytes, are read to load the BPF programs and freed again
-  const FindGrants find_grants = grants_here();
+  const FindGrants find_grants = grants_here(monitor_options);
   sandbox.drop_privileges();
   Monitor monitor(monitor_options, log, std::move(early));
   if (monitor.simulated()) {

@@ -103,6 +103,7 @@ int stats(const Options& options) {
     const std::string table = summary.text();
     if (!table.empty()) notes += progress_text(readings, previous - start, {}) + "\n" + table;
   }
+  if (!shown && wanted.format != "table") notes += no_gpu_line();
   (void)std::fputs(notes.c_str(), stderr);
   return shown ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -35,7 +35,7 @@ class TableWriter final : public StatsWriter {
   void write(const StatsReading& reading, std::string& out) override {
     if (!first_) out += '\n';
     const std::string table = stats_table(reading.page, reading.gpus);
-    out += table.empty() ? std::string(kNoGpu) + ".\n" : table;
+    out += table.empty() ? no_gpu_line() : table;
     if (first_) out += hint_on_missing(reading.findings);
     first_ = false;
   }
@@ -68,6 +68,22 @@ class TemplateWriter final : public StatsWriter {
 
  private:
   query::Template template_;
+};
+
+class JsonLineWriter final : public StatsWriter {
+ public:
+  explicit JsonLineWriter(const std::string& sysfs_root) : sysfs_root_(sysfs_root) {}
+  void write(const StatsReading& reading, std::string& out) override {
+    write_json_line(reading.page, reading.time, out);
+    if (shows_devices(model_of(reading.page))) return;
+    JsonWriter json;
+    json.begin_object();
+    write_no_gpu(json, sysfs_root_);
+    out.replace(out.size() - 2, 2, "," + json.end_object().take().substr(1) + '\n');  // a last member
+  }
+
+ private:
+  const std::string sysfs_root_;
 };
 
 class CsvWriter final : public StatsWriter {
@@ -109,7 +125,7 @@ const Gpu& default_gpu(std::span<const Gpu> gpus) {
 std::unique_ptr<StatsWriter> make_intel_gpu_top(const Options& options, std::span<const Gpu> gpus) {
   if (gpus.empty()) throw std::runtime_error(std::string(kNoGpu));
   if (options.monitor.gpus.size() > 1 && gpus.size() > 1)
-    throw UsageError(options.gpu_origin + ": --format intel_gpu_top shows one GPU; choose one", kUsageStatus);
+    throw UsageError(options.gpu_origin + ": --format intel_gpu_top shows one GPU; choose one");
   return std::make_unique<IntelGpuTopWriter>(default_gpu(gpus).address);
 }
 
@@ -122,9 +138,10 @@ constexpr auto kPlain = &make<PlainWriter<Write>>;
 
 constexpr StatsFormat kFormats[] = {
     {.name = "table", .make = make<TableWriter>, .lists_gpus = true, .keeps_window = true},
-    {.name = "json", .make = kPlain<[](const StatsReading& reading, std::string& out) {
-                       write_json_line(reading.page, reading.time, out);
-                     }>},
+    {.name = "json",
+     .make = [](const Options& options, std::span<const Gpu>) -> std::unique_ptr<StatsWriter> {
+       return std::make_unique<JsonLineWriter>(options.monitor.sysfs_root);
+     }},
     {.name = "csv", .make = make<CsvWriter>, .alone = false},
     {.name = "influx", .make = kPlain<[](const StatsReading& reading, std::string& out) {
                          write_influx_lines(reading.page, reading.time, out);

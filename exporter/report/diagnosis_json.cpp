@@ -6,6 +6,7 @@
 #include "igpu/missing.h"
 #include "report/gpu_json.h"
 #include "report/gpu_summary.h"
+#include "report/no_gpu.h"
 
 namespace igpu::exporter {
 namespace {
@@ -47,6 +48,8 @@ void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine) {
   json.end_array();
   write_npus(json, machine.npus);
   write_unbound(json, machine.unbound);
+  if (machine.gpus.empty() && machine.npus.empty() && machine.unbound.empty())
+    write_no_gpu(json, machine.place.sysfs_root);
   json.name("machine").begin_object();
   write_features(json, machine.findings, "");
   json.end_object().name("fixes").begin_array();
@@ -54,10 +57,13 @@ void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine) {
     json.begin_object().member("hint", fix.hint).name("causes").begin_array();
     for (const std::string& cause : fix.causes) json.value(cause);
     json.end_array().name("brings").begin_array();
-    for (const Finding* finding : fix.findings) {
-      json.begin_object().member("feature", finding->feature->name);
-      if (!finding->device.empty()) json.member("device", finding->device);
-      json.end_object();
+    for (const auto& findings : {fix.findings, fix.optional}) {
+      for (const Finding* finding : findings) {
+        json.begin_object().member("feature", finding->feature->name);
+        if (!finding->device.empty()) json.member("device", finding->device);
+        if (finding->feature->optional) json.member("optional", true);
+        json.end_object();
+      }
     }
     json.end_array().end_object();
   }
@@ -70,7 +76,7 @@ void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine) {
     if (!step.text.empty()) json.member("text", step.text);
     json.name("lines").begin_array();
     for (const std::string& line : step.lines) json.value(line);
-    json.end_array().member("runs", step.runs).end_object();
+    json.end_array().end_object();
   }
   json.end_array().end_object().name("failed_collectors").begin_array();
   for (const std::string_view collector : machine.failed_collectors) json.value(collector);

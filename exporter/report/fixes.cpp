@@ -13,7 +13,7 @@ bool is_optional_fix(const Finding& finding) {
 }
 
 std::string title_of(std::span<const GrantStep> steps, const std::string& place, std::size_t granted,
-                     std::size_t missing) {
+                     std::size_t missing, std::size_t optional) {
   if (missing == 0) return {};
   const auto counted = [](std::size_t count, const char* one, const char* more) {
     return std::to_string(count) + (count == 1 ? one : more);
@@ -21,11 +21,12 @@ std::string title_of(std::span<const GrantStep> steps, const std::string& place,
   if (granted == 0)
     return counted(missing, " value is", " values are") + " missing, and no command here grants " +
            (missing == 1 ? "it." : "them.");
-  const std::string values =
-      (granted == missing ? "" : std::to_string(granted) + " of ") + counted(missing, " value", " values");
+  const std::string values = (granted == missing ? "" : std::to_string(granted) + " of ") +
+                             counted(missing, " value", " values") +
+                             (optional == 0 ? "" : " and " + counted(optional, " optional one", " optional ones"));
   std::size_t commands = 0;
   for (const GrantStep& step : steps) {
-    if (!step.runs || (step.lines.empty() && commands == 0)) return "This grants " + values + " here (" + place + "):";
+    if (step.lines.empty() && commands == 0) return "This grants " + values + " here (" + place + "):";
     commands += step.lines.size();
   }
   return counted(commands, " command grants ", " commands grant ") + values + ":";
@@ -74,7 +75,8 @@ std::vector<std::string> gains_of(const Fix& fix) {
   std::vector<std::string> lines;
   lines.reserve(features.size());
   for (const auto& [feature, devices] : features)
-    lines.push_back(std::string(feature->name) + devices + ": " + std::string(feature->meaning));
+    lines.push_back(std::string(feature->name) + (feature->optional ? " (optional)" : "") + devices + ": " +
+                    std::string(feature->meaning));
   return lines;
 }
 

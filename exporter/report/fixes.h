@@ -12,11 +12,10 @@
 // GPUs.
 namespace igpu::exporter {
 
-// One thing to do. Text and lines are apart, so that what is copied runs.
+// One thing to do. Text and lines are apart, so that what is copied runs as it is.
 struct GrantStep {
   std::string text;                // a sentence before the lines; "" if they need none
   std::vector<std::string> lines;  // each a command, perhaps of several lines of text
-  bool runs = true;                // as it is; false: flags, or commands with a word to replace
 };
 
 // Where the program runs, and how missing permissions are granted there.
@@ -24,11 +23,12 @@ struct PlaceOfGrants {
   std::string kind;  // "systemd unit"
   std::string unit;  // "" unless it is one
   std::vector<GrantStep> steps = {};
-  std::string title = {};  // "2 commands grant 14 values:"
+  std::string title = {};           // "2 commands grant 14 values:"
+  std::string sysfs_root = "/sys";  // where GPUs were searched
 };
-// The title of steps in this place that bring so many of the missing values.
+// The title of steps in this place that bring so many of the missing values, and so many optional ones.
 std::string title_of(std::span<const GrantStep> steps, const std::string& place, std::size_t granted,
-                     std::size_t missing);
+                     std::size_t missing, std::size_t optional);
 
 struct Fix {
   std::string hint;                      // in words; "" if nothing can be done

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "report/gpu_summary.h"
+#include "report/no_gpu.h"
 #include "text/formatted.h"
 
 namespace igpu::exporter {
@@ -69,6 +70,12 @@ void write_unbound(JsonWriter& json, std::span<const snapshot::Unbound> gpus) {
     json.end_object();
   }
   json.end_array();
+}
+
+void write_no_gpu(JsonWriter& json, const std::string& sysfs_root) {
+  const NoGpuAdvice advice = no_gpu_advice(sysfs_root);
+  json.name("no_gpu").begin_object().member("cause", advice.why).member("command", advice.look);
+  json.member("hint", advice.then).end_object();
 }
 
 void write_features(JsonWriter& json, std::span<const Finding> findings, std::string_view device) {

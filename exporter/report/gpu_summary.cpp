@@ -190,8 +190,9 @@ UnboundHelp help_for(const Unbound& gpu) {
 }
 
 std::string nothing_to_show(const HostModel& host) {
-  if (host.npus.empty()) return std::string(kNoGpu) + ".\n";
-  return "An NPU, and no Intel GPU: `stats` and `top` show the NPU.\n";
+  return host.npus.empty() ? no_gpu_line() : "An NPU, and no GPU beside it: `stats` and `top` show the NPU.\n";
 }
+
+std::string no_gpu_line() { return std::string(kNoGpu) + ": `intel-gpu-exporter doctor` says why.\n"; }
 
 }  // namespace igpu::exporter

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "format/json_writer.h"
 #include "igpu/model.h"
 
 // Texts for a machine without an Intel GPU.
@@ -13,7 +14,9 @@ namespace igpu::exporter {
 std::string nothing_to_show(const HostModel& host);
 inline bool shows_devices(const HostModel& host) { return !host.gpus.empty() || !host.npus.empty(); }
 
-extern const std::string_view kNoGpu;  // "No Intel GPU bound to i915 or xe"
+inline constexpr std::string_view kNoGpu = "No Intel GPU found";
+// One line, for standard error or a table.
+std::string no_gpu_line();
 
 struct NoGpuAdvice {
   std::string why;
@@ -21,5 +24,7 @@ struct NoGpuAdvice {
   std::string_view then;  // what helps, by what it shows
 };
 NoGpuAdvice no_gpu_advice(const std::string& sysfs_root);
+// "no_gpu": cause, command and hint.
+void write_no_gpu(JsonWriter& json, const std::string& sysfs_root);
 
 }  // namespace igpu::exporter

@@ -3,10 +3,8 @@
 
 namespace igpu::exporter {
 
-const std::string_view kNoGpu = "No Intel GPU bound to i915 or xe";
-
 NoGpuAdvice no_gpu_advice(const std::string& sysfs_root) {
-  return {"no PCI device of vendor 0x8086 below " + sysfs_root + "/class/drm has one of these drivers",
+  return {"no PCI device of vendor 0x8086 below " + sysfs_root + "/class/drm is bound to i915 or xe",
           "lspci -nnk -d 8086::0300; lspci -nnk -d 8086::0380",
           "if it is listed without a driver: `modprobe i915` or `modprobe xe`; in a container: mount /sys of the host"};
 }

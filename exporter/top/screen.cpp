@@ -31,15 +31,17 @@ std::string late_text(const Frame& frame, const ViewState& view, const ScreenCon
 }
 
 void draw_title(Canvas& canvas, const Frame& frame, const ViewState& view, const ScreenContext& context) {
-  std::size_t gpus = 0, processes = 0, failed = 0;
+  std::size_t gpus = 0, npus = 0, processes = 0, failed = 0;
   for (const HostFrame& host : frame.hosts) {
     gpus += host.gpus.size();
+    npus += host.npus.size();
     processes += count_clients(host, false);
     failed += host.state == HostState::failed ? 1 : 0;
   }
   canvas.fill(0, Style::bar_title);
   const std::string late = late_text(frame, view, context);
-  std::string left = context.source + (late.empty() ? "" : "  " + late) + "  " + counted(gpus, "GPU", "GPUs") + ", " +
+  std::string left = context.source + (late.empty() ? "" : "  " + late) + "  " +
+                     (gpus == 0 && npus > 0 ? counted(npus, "NPU", "NPUs") : counted(gpus, "GPU", "GPUs")) + ", " +
                      counted(processes, "process", "processes");
   if (failed > 0 && frame.hosts.size() > 1) left += ", " + counted(failed, "host failed", "hosts failed");
   if (view.focus) left += "  only GPU " + std::to_string(gpu_number(frame, *view.focus));

@@ -2,6 +2,7 @@
 // The commands that print: list, stats, doctor.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -35,6 +36,17 @@ std::vector<std::string> lines(const std::string& text) {
   std::vector<std::string> all;
   for (std::string line; std::getline(stream, line);) all.push_back(line);
   return all;
+}
+
+// As --help lists them.
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  const std::string help = run({"--help"}).output;
+  const std::size_t begin = help.find("Commands:\n");
+  for (const std::string& line : lines(help.substr(begin, help.find("\n\n", begin) - begin)))
+    if (line.size() > 2 && line.starts_with("  ") && line[2] != ' ')
+      names.push_back(line.substr(2, line.find(' ', 2) - 2));
+  return names;
 }
 
 struct EmptyMachine {
@@ -202,7 +214,69 @@ TEST_CASE("help, version and --help of each command exit with 0 and fit 80 colum
     for (const std::string& line : lines(outcome.output)) CHECK(line.size() <= kTextWidth);
   }
   CHECK(run({"help", "stats"}).output == run({"stats", "--help"}).output);
+  CHECK(run({"help", "trace", "record"}).output == run({"trace", "record", "--help"}).output);
+  CHECK(holds(run({"help", "trace", "record"}), "--max-rate"));
+  CHECK_FALSE(holds(run({"help", "trace", "record"}), "--histogram"));  // of report
+  CHECK(run({"help", "trace", "rekord"}).status == 2);
   CHECK(run({"version"}).output == run({"--version"}).output);
+}
+
+TEST_CASE("a wrong flag is 2 in every command, but as in the original in intel_gpu_top") {
+  for (const std::string& command : command_names()) {
+    CAPTURE(command);
+    CHECK(run({command, "--no-such-flag"}).status == (command == "intel_gpu_top" ? 1 : 2));
+  }
+  CHECK(run({"level-zero", "run", "--no-such-flag"}).status == 2);
+  CHECK(run({"--web.max-requests=many"}).status == 2);
+  CHECK(run({"no-such-command"}).status == 2);
+}
+
+TEST_CASE("the help of a command has no flag that means nothing to it") {
+  const auto help = [](const std::string& command) { return run({command, "--help"}); };
+  const std::vector<std::string> readers{"serve", "list", "stats", "query", "top", "doctor", "capture"};
+  for (const std::string& command : command_names()) {
+    CAPTURE(command);
+    const bool reads = std::find(readers.begin(), readers.end(), command) != readers.end();
+    CHECK(holds(help(command), "--gpu") == reads);
+    CHECK(holds(help(command), "--help-all") == reads);
+    CHECK(holds(help(command), "--push.") == (command == "serve"));
+  }
+  CHECK(holds(help("healthcheck"), "--web.listen-address"));
+  CHECK_FALSE(holds(help("version"), "Durations"));
+  CHECK(holds(help("stats"), "Durations"));
+}
+
+TEST_CASE("what a simulation lacks is asked of that machine, not of this one") {
+  const ProgramOutcome locked = run({"doctor", "--simulate=locked"});
+  CHECK(locked.output.starts_with("Simulated: locked."));
+  CHECK(holds(locked,
+              "3 commands grant 15 values and 2 optional ones:\n\n  sudo sysctl kernel.perf_event_paranoid=2 |\n"));
+  CHECK(holds(locked, "sudo setcap cap_perfmon,cap_sys_ptrace+ep \\\n    /usr/bin/intel-gpu-exporter\n"));
+  const Json json = Json::parse(run({"doctor", "--simulate=locked", "--json"}).output);
+  CHECK(json.at("simulated") == "locked");
+  CHECK(json.at("place").at("kind") == "bare metal");
+  std::size_t brought = 0, optional = 0;
+  for (const Json& fix : json.at("fixes"))
+    for (const Json& one : fix.at("brings")) ++(one.contains("optional") ? optional : brought);
+  CHECK(brought == 15);
+  CHECK(optional == 2);
+}
+
+TEST_CASE("a collector that is on is not blamed for being off") {
+  CHECK(holds(run({"doctor", "--simulate=battlemage", "--json"}), "the collector jobs, which is off"));
+  CHECK_FALSE(holds(run({"doctor", "--simulate=battlemage", "--collector.jobs", "--json"}), "which is off"));
+}
+
+TEST_CASE("engines stand in the order of their classes, also in stats") {
+  const std::string text = run({"stats", "--simulate=arc-a770"}).output;
+  std::size_t at = 0;
+  for (const char* engine : {"rcs0", "bcs0", "vcs0", "vcs1", "vecs0", "vecs1", "ccs0"}) {
+    CAPTURE(engine);
+    const std::size_t found = text.find(engine);
+    CHECK(found != std::string::npos);
+    CHECK(found > at);
+    at = found;
+  }
 }
 
 TEST_CASE("the output of every command fits 80 columns") {
@@ -309,6 +383,19 @@ TEST_CASE("without a GPU doctor says why, list and stats say so") {
   const ProgramOutcome doctor = run(machine.with("doctor"));
   CHECK(doctor.status == 1);
   CHECK(holds(doctor, "lspci"));
+  for (const char* command : {"doctor", "list", "stats"}) {
+    CAPTURE(command);
+    std::vector<std::string> arguments = machine.with(command);
+    arguments.emplace_back("--json");
+    const std::string output = run(arguments).output;
+    const Json why = Json::parse(output.substr(0, output.find('\n'))).at("no_gpu");
+    CHECK(why.at("cause").get<std::string>().find(machine.tree.path("sys")) != std::string::npos);
+    CHECK(why.at("command").get<std::string>().starts_with("lspci"));
+    CHECK(why.contains("hint"));
+  }
+  std::vector<std::string> fields = machine.with("query");
+  fields.emplace_back("--fields=power");
+  CHECK(run(fields).output == "power.draw.watts [W]\nNo Intel GPU found: `intel-gpu-exporter doctor` says why.\n");
 }
 
 TEST_SUITE_END();

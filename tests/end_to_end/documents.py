@@ -51,7 +51,7 @@ def check_once(binary, pages, folder):
         (folder / "sys" / part).mkdir(parents=True)
     empty, text = run(binary, "top", "--once", f"--path.sysfs={folder}/sys")
     away, _ = run(binary, "top", "--once", "http://127.0.0.1:1")
-    check((empty, away) == (1, 1) and "no Intel GPU found" in text, f"top --once: {empty} without a GPU, {away} without a host\n{text}")
+    check((empty, away) == (1, 1) and "No Intel GPU found" in text, f"top --once: {empty} without a GPU, {away} without a host\n{text}")
     check("`--once`\nexits with 1 if no host could be read, or none has a GPU or an NPU." in pages["docs/commands.md"], "docs/commands.md: --once")
 
 

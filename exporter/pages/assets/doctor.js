@@ -63,7 +63,7 @@ export function showDoctor(todo, doctor) {
   if (doctor.place.steps.length) boxes.unshift(grantsBox(doctor.place));
   const unbound = doctor.unbound || [];
   if (doctor.gpus.length + (doctor.npus || []).length + unbound.length === 0)
-    boxes.unshift(el('p', {class: 'fix'}, 'No Intel GPU bound to i915 or xe is here now. One that comes is found.'));
+    boxes.unshift(el('p', {class: 'fix'}, 'No Intel GPU found. Plug one in and it appears here.'));
   boxes.unshift(...unbound.filter((gpu) => gpu.reason !== 'guest').map(unboundBox));
   for (const gpu of unbound.filter((one) => one.reason === 'guest'))
     boxes.push(el('p', {}, gpu.device + ' · ' + (gpu.name || '(unknown name)') + ': ' + gpu.why));

@@ -69,13 +69,12 @@ TEST_CASE("it begins with what to do: commands alone, each once, then what they 
                        "  1.       group render\n"
                        "           why: refused\n"
                        "           * engine_busy of 0000:00:02.0: Busy time of every engine.\n"
-                       "           * firmware of 0000:00:02.0, 0000:03:00.0: Firmware.\n\n"));
+                       "           * firmware (optional) of 0000:00:02.0, 0000:03:00.0: Firmware.\n\n"));
   CHECK(text.find("group render") == text.rfind("group render"));
   CHECK(text.find("usermod") == text.rfind("usermod"));
   const Json place = Json::parse(doctor_json(found)).at("place");
   CHECK(place.at("title") == "2 commands grant 1 value:");
   CHECK(place.at("steps").at(0).at("lines").size() == 2);
-  CHECK(place.at("steps").at(0).at("runs") == true);
   CHECK(place.at("steps").at(1).at("text") == "Then log in again.");
 }
 
@@ -215,6 +214,20 @@ TEST_CASE("the verdict: nothing missing, unknown while asleep, or no GPU") {
   found.gpus.clear();
   CHECK_FALSE(found.complete());
   CHECK(doctor_text(found).find("lspci -nnk -d 8086::0300; lspci -nnk -d 8086::0380\n") != std::string::npos);
+  const Json none = Json::parse(doctor_json(found)).at("no_gpu");
+  CHECK(none.at("command") == "lspci -nnk -d 8086::0300; lspci -nnk -d 8086::0380");
+  CHECK(none.at("cause").get<std::string>().starts_with("no PCI device"));
+  CHECK(none.at("hint").get<std::string>().find("modprobe") != std::string::npos);
+}
+
+TEST_CASE("a simulation says so first, and whose sandbox is shown") {
+  Diagnosis found = diagnosis({});
+  CHECK_FALSE(Json::parse(doctor_json(found)).contains("simulated"));
+  found.simulated = "locked";
+  const std::string text = doctor_text(found);
+  CHECK(text.starts_with("Simulated: locked. What follows is about that machine, not about this one.\n\nNothing is"));
+  CHECK(text.find("on this machine, not on the simulated one\n") != std::string::npos);
+  CHECK(Json::parse(doctor_json(found)).at("simulated") == "locked");
 }
 
 TEST_CASE("failed collectors and an invalid web configuration count as missing") {

@@ -5,8 +5,12 @@
 
 #include <map>
 
+#include "support/run_program.h"
+
 using namespace igpu;
 using namespace igpu::exporter;
+using igpu::test::ProgramOutcome;
+using igpu::test::run_program;
 
 namespace {
 
@@ -14,16 +18,19 @@ struct Machine {
   std::map<std::string, std::string> files, environment;
   std::map<std::string, std::string> links{{"/proc/self/ns/pid", "pid:[4026531836]"},
                                            {"/proc/self/ns/cgroup", "cgroup:[4026531835]"}};
+  std::map<std::string, unsigned> groups;
 
   Place place() const {
     return detect_place({.read = [this](const char* path) { return find(files, path); },
                          .link = [this](const char* path) { return find(links, path); },
                          .exists = [this](const char* path) { return files.contains(path); },
+                         .group = [this](const char* path) { return find(groups, path); },
                          .environment = [this](const char* name) { return find(environment, name); }});
   }
 
  private:
-  static std::optional<std::string> find(const std::map<std::string, std::string>& all, const char* name) {
+  template <class Value>
+  static std::optional<Value> find(const std::map<std::string, Value>& all, const char* name) {
     const auto at = all.find(name);
     return at == all.end() ? std::nullopt : std::optional(at->second);
   }
@@ -108,12 +115,12 @@ TEST_CASE("a container without an engine's marks is recognised by its namespaces
 
 TEST_CASE("each place has its own lines for the same missing permissions; prose and commands are apart") {
   CHECK(granted(PlaceKind::bare_metal) ==
-        "sudo sysctl kernel.perf_event_paranoid=2\n"
+        "sudo sysctl kernel.perf_event_paranoid=2 |\n  sudo tee /etc/sysctl.d/60-perf-events.conf\n"
         "sudo setcap cap_dac_read_search,cap_perfmon,cap_sys_ptrace+ep \\\n  /usr/bin/intel-gpu-exporter\n"
         "sudo usermod -aG render \"$USER\"\n"
         "(Then log in again: the new group counts from there.)\n");
   CHECK(granted(PlaceKind::systemd_unit) ==
-        "sudo sysctl kernel.perf_event_paranoid=2\n"
+        "sudo sysctl kernel.perf_event_paranoid=2 |\n  sudo tee /etc/sysctl.d/60-perf-events.conf\n"
         "sudo mkdir -p /etc/systemd/system/gpu.service.d\n"
         "printf '%s\\n' '[Service]' \\\n"
         "  'AmbientCapabilities=CAP_DAC_READ_SEARCH CAP_PERFMON CAP_SYS_PTRACE' \\\n"
@@ -123,17 +130,19 @@ TEST_CASE("each place has its own lines for the same missing permissions; prose 
         "sudo systemctl daemon-reload\n"
         "sudo systemctl restart gpu.service\n");
   CHECK(granted(PlaceKind::docker) ==
-        "(Add to `docker run`, before the image:)\n"
-        "--device /dev/dri --group-add \"$(stat -c %g /dev/dri/renderD128)\" \\\n"
-        "--pid host --security-opt apparmor=unconfined --security-opt label=disable \\\n"
-        "--cap-add DAC_READ_SEARCH \\\n"
-        "--cap-add PERFMON \\\n"
-        "--cap-add SYS_PTRACE \\\n"
+        "(On the host, in place of this container. Change what differs in yours: name, port, volumes, image. In "
+        "Compose: devices, group_add, pid, security_opt, cap_add.)\n"
+        "sudo docker rm -f intel-gpu-exporter\n"
+        "sudo docker run -d --name intel-gpu-exporter -p 10068:10068 --read-only \\\n"
+        "  --device /dev/dri --group-add \"$(stat -c %g /dev/dri/renderD128)\" \\\n"
+        "  --pid host --security-opt apparmor=unconfined --security-opt label=disable \\\n"
+        "  --cap-drop ALL --cap-add DAC_READ_SEARCH --cap-add PERFMON --cap-add SYS_PTRACE \\\n"
+        "  intel-gpu-exporter\n"
         "(On the host:)\n"
-        "sudo sysctl kernel.perf_event_paranoid=2\n");
-  CHECK(granted(PlaceKind::podman, Rights::none).starts_with("(Add to `podman run`"));
+        "sudo sysctl kernel.perf_event_paranoid=2 |\n  sudo tee /etc/sysctl.d/60-perf-events.conf\n");
+  CHECK(granted(PlaceKind::podman, Rights::none).find("\nsudo podman run -d") != std::string::npos);
   CHECK(granted(PlaceKind::podman, Rights::none).find("sysctl") == std::string::npos);
-  CHECK(granted(PlaceKind::kubernetes).find("capabilities: {add: [DAC_READ_SEARCH, PERFMON, SYS_PTRACE]}'") !=
+  CHECK(granted(PlaceKind::kubernetes).find("capabilities: {add: [DAC_READ_SEARCH, PERFMON, SYS_PTRACE]}\n'; done\n") !=
         std::string::npos);
   CHECK(granted(PlaceKind::lxc).find("docs/containers.md") != std::string::npos);
   CHECK(granted(PlaceKind::container) ==
@@ -141,21 +150,63 @@ TEST_CASE("each place has its own lines for the same missing permissions; prose 
         "CAP_SYS_PTRACE; the device /dev/dri/renderD128 and the group that owns it; the host's PID namespace (runc: "
         "leave out \"pid\").)\n"
         "(On the host:)\n"
-        "sudo sysctl kernel.perf_event_paranoid=2\n");
+        "sudo sysctl kernel.perf_event_paranoid=2 |\n  sudo tee /etc/sysctl.d/60-perf-events.conf\n");
   CHECK(granted(PlaceKind::wsl).find("WSL has no i915 or xe device") != std::string::npos);
 }
 
-TEST_CASE("no line to copy holds prose, a remark or three dots") {
+TEST_CASE("a line to copy runs as it is, in every place: a whole command, without a word to replace") {
   for (const PlaceKind kind : {PlaceKind::bare_metal, PlaceKind::systemd_unit, PlaceKind::docker, PlaceKind::podman,
                                PlaceKind::kubernetes, PlaceKind::lxc, PlaceKind::container, PlaceKind::wsl})
-    for (const GrantStep& step : how_to_grant(denied(), {kind, "gpu.service"}, kProgram))
+    for (const GrantStep& step :
+         how_to_grant(denied(), {kind, "gpu.service", Rights::none, true, 104, "media"}, kProgram))
       for (const std::string& line : step.lines) {
         CAPTURE(line);
         CHECK(line.find('#') == std::string::npos);
         CHECK(line.find("...") == std::string::npos);
-        const bool known = line.starts_with("sudo ") || line.starts_with("printf ") || line.starts_with("--");
-        CHECK((known || !step.runs));
+        CHECK_FALSE(line.ends_with('\\'));
+        for (const char* placeholder : {"NAMESPACE", "GID", "ID ", "HOST"}) CHECK(line.find(placeholder) == line.npos);
+        const ProgramOutcome shell = run_program({"/bin/sh", "-n", "-c", line});
+        CHECK_MESSAGE(shell.status == 0, shell.output);
       }
+}
+
+TEST_CASE("a container is replaced by one that also has what this one has") {
+  Machine machine;
+  machine.files = {{"/.dockerenv", ""}, {"/dev/dri", ""}, {"/proc/self/status", "CapPrm:\t0000000000080000\n"}};
+  const auto lines = [&] {
+    return text_of(how_to_grant(std::vector{denied_one(kBusy, Rights::perfmon)}, machine.place(), kProgram));
+  };
+  CHECK(lines().find("--device /dev/dri") != std::string::npos);
+  CHECK(lines().find("--cap-drop ALL --cap-add PERFMON --cap-add SYS_PTRACE \\\n") != std::string::npos);
+  CHECK(lines().find("--pid host") != std::string::npos);
+  machine.links["/proc/self/ns/pid"] = "pid:[4026532201]";
+  CHECK(lines().find("--pid host") == std::string::npos);
+}
+
+TEST_CASE("a pod gets the group that owns its render node, an LXC is found by its name") {
+  Machine pod;
+  pod.environment["KUBERNETES_SERVICE_HOST"] = "10.96.0.1";
+  const std::vector<Finding> memory{denied_one(kMemory, Rights::render_group)};
+  CHECK(how_to_grant(memory, pod.place(), kProgram).front().lines.empty());
+  pod.groups["/dev/dri/renderD128"] = 104;
+  CHECK(text_of(how_to_grant(memory, pod.place(), kProgram))
+            .find("\n      securityContext: {supplementalGroups: [104]}\n'; done") != std::string::npos);
+  pod.files["/proc/self/status"] = "CapPrm:\t0000000000080000\n";
+  CHECK(text_of(how_to_grant(std::vector{denied_one(kBusy, Rights::perfmon)}, pod.place(), kProgram))
+            .find("{add: [PERFMON, SYS_PTRACE]}") != std::string::npos);  // the list replaces the one there is
+  Machine lxc;
+  lxc.environment["container"] = "lxc";
+  lxc.files["/proc/sys/kernel/hostname"] = "media$(reboot)\n";  // its owner chose it, the host's pastes it
+  CHECK(text_of(how_to_grant(memory, lxc.place(), kProgram)).find("awk '$NF == \"mediareboot\" {") !=
+        std::string::npos);
+}
+
+TEST_CASE("a simulated machine is not in this one's container") {
+  MonitorOptions options;
+  options.simulate = "locked";
+  CHECK(place_of(options).kind == PlaceKind::bare_metal);
+  CHECK(place_of(options).held == Rights::none);
+  CHECK(program_path(options) == kProgram);
 }
 
 TEST_CASE("setcap keeps the capabilities that the program has, and quotes its path") {
@@ -172,7 +223,12 @@ TEST_CASE("the title counts commands and values, and says where that does not wo
     return place_of_grants(findings, {kind, {}}, kProgram).title;
   };
   CHECK(title_in(PlaceKind::bare_metal, denied()) == "3 commands grant 4 values:");
-  CHECK(title_in(PlaceKind::docker, denied()) == "This grants 4 values here (Docker):");
+  CHECK(title_in(PlaceKind::docker, denied()) == "3 commands grant 4 values:");
+  CHECK(title_in(PlaceKind::container, denied()) == "This grants 4 values here (a container):");
+  constexpr FeatureDescriptor firmware{"firmware", "Firmware.", Need::render_node, false, {}, true};
+  std::vector<Finding> with_optional = denied();
+  with_optional.push_back(denied_one(firmware, Rights::render_group));
+  CHECK(title_in(PlaceKind::bare_metal, with_optional) == "3 commands grant 4 values and 1 optional one:");
   CHECK(title_in(PlaceKind::bare_metal, {denied_one(kMemory, Rights::render_group)}) == "1 command grants 1 value:");
   const Finding old_kernel{&kBusy, "c", "", false, {Reason::kernel}, "", "a newer kernel"};
   CHECK(title_in(PlaceKind::bare_metal, {denied_one(kMemory, Rights::render_group), old_kernel}) ==
