@@ -75,8 +75,8 @@ std::vector<std::string> gains_of(const Fix& fix) {
   std::vector<std::string> lines;
   lines.reserve(features.size());
   for (const auto& [feature, devices] : features)
-    lines.push_back(std::string(feature->name) + (feature->optional ? " (optional)" : "") + devices + ": " +
-                    std::string(feature->meaning));
+    lines.push_back(std::string(feature->name) + (feature->optional && !fix.findings.empty() ? " (optional)" : "") +
+                    devices + ": " + std::string(feature->meaning));
   return lines;
 }
 

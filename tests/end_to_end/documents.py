@@ -88,12 +88,17 @@ def check_words(binary, root, page):
     check({"clock", "suspended", "VRAM"} <= avoided, f"words to avoid: {sorted(avoided)}")
     help_texts = [run(binary, "help", command)[1] for command in
                   ("serve", "list", "stats", "top", "doctor", "capture", "trace", "flights", "healthcheck", "collectors")]
+    help_texts.append(run(binary, "--help-all")[1])
     script = "".join(path.read_text() for path in sorted((root / "exporter/pages/assets").glob("*.js")))
     shown = {path.name: path.read_text().replace("<td>suspended</td>", "")  # a reason, which is a name
              for path in (root / "tests/screens").iterdir() if path.suffix in (".txt", ".html")}
     shown |= {"help": "\n".join(help_texts), "page.js": "\n".join(re.findall(r"'([^'\n]* [^'\n]*)'", script))}
     for path in (root / "grafana").glob("*.json"):
         shown[path.name] = "\n".join(re.findall(r'"(?:title|description|text|displayName)": ?"(.*?)"', path.read_text()))
+    memory = set(re.search(r"\| card memory \| (.*?) \|", page)[1].split(", "))
+    metrics = re.sub(r"`[^`]*`", "", (root / "collectors/METRICS.md").read_text())
+    for word in memory:
+        check(not re.search(rf"\b({word}|{word[0].upper() + word[1:]})\b", metrics), f"METRICS.md says {word!r}, not card memory")
     for where, text in shown.items():
         for word in avoided:
             found = re.search(rf"(?<![\w-])({word}|{word[0].upper() + word[1:]})(?![\w-])", text)

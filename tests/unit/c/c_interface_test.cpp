@@ -180,7 +180,7 @@ TEST_CASE("a program built with smaller structs gets only those, one with larger
   memory.row.size = offsetof(igpu_engine, gt);
   REQUIRE(igpu_engine_at(scene.now, 0, &memory.row) == 0);
   CHECK(memory.row.size == offsetof(igpu_engine, gt));
-  CHECK(std::string(memory.row.name) == "bcs0");
+  CHECK(std::string(memory.row.name) == "rcs0");
   CHECK(memory.row.gt == 0x5a5a5a5a);
 
   std::memset(&memory, 0, sizeof(memory));

@@ -171,7 +171,7 @@ TEST_CASE("a class that the PMU covers is not shown a second time by the process
   const GpuModel gpu = page.gpu();
   std::vector<std::string> names;
   for (const Engine* one : measured_engines(gpu)) names.push_back(one->name);
-  CHECK(names == std::vector<std::string>{"vcs0", "copy"});
+  CHECK(names == std::vector<std::string>{"copy", "vcs0"});
 }
 
 TEST_CASE("hangs, their causes, resets and PCIe errors of a GPU") {
