@@ -236,6 +236,7 @@ TEST_CASE("the help of a command has no flag that means nothing to it") {
   const std::vector<std::string> readers{"serve", "list", "stats", "query", "top", "doctor", "capture"};
   for (const std::string& command : command_names()) {
     CAPTURE(command);
+    if (command == "help") continue;  // its help is that of the program
     const bool reads = std::find(readers.begin(), readers.end(), command) != readers.end();
     CHECK(holds(help(command), "--gpu") == reads);
     CHECK(holds(help(command), "--help-all") == reads);
