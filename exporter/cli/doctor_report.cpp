@@ -222,6 +222,18 @@ std::string doctor_text(const Diagnosis& diagnosis) {
   return out;
 }
 
+void write_sandbox(JsonWriter& json, const SandboxOutcomes& outcomes) {
+  json.name("sandbox").begin_array();
+  for (const Layer layer : kLayers) {
+    const LayerOutcome& outcome = outcomes[static_cast<std::size_t>(layer)];
+    json.begin_object().member("layer", to_string(layer)).member("on", outcome.on);
+    if (!outcome.detail.empty()) json.member("detail", outcome.detail);
+    if (!outcome.hint.empty()) json.member("hint", outcome.hint);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 std::string doctor_json(const Diagnosis& diagnosis) {
   const BuildInfo build = build_info();
   JsonWriter json;
@@ -237,15 +249,8 @@ std::string doctor_json(const Diagnosis& diagnosis) {
     if (!diagnosis.web_config_error.empty()) json.member("error", diagnosis.web_config_error);
     json.end_object();
   }
-  json.name("sandbox").begin_array();
-  for (const Layer layer : kLayers) {
-    const LayerOutcome& outcome = diagnosis.sandbox[static_cast<std::size_t>(layer)];
-    json.begin_object().member("layer", to_string(layer)).member("on", outcome.on);
-    if (!outcome.detail.empty()) json.member("detail", outcome.detail);
-    if (!outcome.hint.empty()) json.member("hint", outcome.hint);
-    json.end_object();
-  }
-  json.end_array().end_object();
+  write_sandbox(json, diagnosis.sandbox);
+  json.end_object();
   return json.take() + '\n';
 }
 

@@ -38,6 +38,8 @@ struct Diagnosis {
 
 // For people: the commands, each once, what they bring, and the features of each GPU.
 std::string doctor_text(const Diagnosis& diagnosis);
+// The member "sandbox" of an open object.
+void write_sandbox(JsonWriter& json, const SandboxOutcomes& outcomes);
 // For programs and bug reports; one line.
 std::string doctor_json(const Diagnosis& diagnosis);
 

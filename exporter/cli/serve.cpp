@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/doctor_report.h"
 #include "cli/flight_recorder.h"
 #include "cli/place.h"
 #include "cli/push.h"
@@ -225,7 +226,12 @@ int serve(const Options& options) {
   MetricsHandler metrics(metrics_options, source, requests);
   const auto clients_are_known = [&web_config] { return web_config && authenticates_clients(*web_config->current()); };
   Routes routes(options.telemetry_path, metrics, source, requests, readiness, AllowedOrigins(options.cors_origin),
-                find_grants, {flights, clients_are_known}, {own_host_name(), history});
+                find_grants, {flights, clients_are_known},
+                {own_host_name(), history,
+                 [evidence = real_evidence(), root = options.monitor.sysfs_root](const std::string& path) {
+                   return evidence.read((root + '/' + path).c_str());
+                 },
+                 [&sandbox](JsonWriter& json) { write_sandbox(json, sandbox.outcomes()); }});
   HostCheck host_check(routes, options.allowed_hosts, own_host_name(), clients_are_known);
   std::optional<Guard> guard;
   if (web_config) guard.emplace(*web_config, host_check, password_limits(worker_count(options.max_requests)));

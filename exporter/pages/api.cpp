@@ -76,14 +76,15 @@ PacedPage::Write page_view(const std::shared_ptr<PageHistory>& history, bool who
 }  // namespace
 
 Api::Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants,
-         PacedPage::Clock clock, std::shared_ptr<const Flights> flights, std::shared_ptr<PageHistory> history)
+         PacedPage::Clock clock, std::shared_ptr<const Flights> flights, LivePage page)
     : source_(source),
       origins_(std::move(origins)),
       find_grants_(std::move(find_grants)),
       flights_(std::move(flights)),
+      page_(std::move(page)),
       pages_(metrics, kJson,
-             {write_snapshot, page_view(history, false, flights_ != nullptr),
-              page_view(history, true, flights_ != nullptr),
+             {write_snapshot, page_view(page_.history, false, flights_ != nullptr),
+              page_view(page_.history, true, flights_ != nullptr),
               [this](const ScrapeResult& result, auto, std::string& out) { write_doctor(result, out); }},
              std::move(clock)) {}
 
@@ -204,18 +205,22 @@ void Api::write_doctor(const ScrapeResult& result, std::string& out) {
   const std::vector<Gpu> gpus = source_.gpus();
   const std::vector<Finding> findings = most_useful_first(result.findings());
   const HostModel host = model_of(PageView(result.lists()));
+  std::optional<std::vector<Advice>> advice;
+  if (page_.read_sysfs) advice = advice_for(host.gpus, gpus, page_.read_sysfs);
   const DiagnosedMachine machine{gpus,
                                  host.npus,
                                  host.unbound,
                                  findings,
                                  result.failed_collectors(),
-                                 find_grants_ ? find_grants_(findings) : PlaceOfGrants()};
+                                 find_grants_ ? find_grants_(findings) : PlaceOfGrants(),
+                                 advice ? std::optional(std::span<const Advice>(*advice)) : std::nullopt};
   const BuildInfo build = build_info();
   JsonWriter json;
   json.begin_object().member("version", build.version).member("revision", build.revision);
   json.member("complete", machine.complete());
   json.member("missing", std::uint64_t{machine.missing()}).member("asleep", machine.asleep());
   write_diagnosis(json, machine);
+  if (page_.write_sandbox) page_.write_sandbox(json);
   json.end_object();
   out = json.take() + '\n';
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "format/json_writer.h"
 #include "http/message.h"
 #include "igpu/flight.h"
 #include "pages/allowed_origins.h"
@@ -23,6 +24,14 @@
 #include "report/diagnosis_json.h"
 
 namespace igpu::exporter {
+
+// What the page at "/" and the doctor have beside a reading. All of it may be empty.
+struct LivePage {
+  std::string host = {};                                // this machine's name, for the title
+  std::shared_ptr<PageHistory> history = nullptr;       // null: lines begin when the page opens
+  ReadSysfs read_sysfs = {};                            // for advice
+  std::function<void(JsonWriter&)> write_sandbox = {};  // the member "sandbox" of the doctor's answer
+};
 
 // JSON for programs, and for the script of the page at "/" (docs/integrations.md):
 //   /api/v1/snapshot   what `stats --format json` prints; ?view=page: the model of the machine as the page shows it
@@ -41,7 +50,7 @@ class Api {
   // All must outlive the API.
   Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants,
       PacedPage::Clock clock = std::chrono::steady_clock::now, std::shared_ptr<const Flights> flights = nullptr,
-      std::shared_ptr<PageHistory> history = nullptr);
+      LivePage page = {});
 
   bool has(std::string_view path) const;
   void answer(const HttpRequest& request, HttpResponse& response);  // has(path) must be true
@@ -57,6 +66,7 @@ class Api {
   const AllowedOrigins origins_;
   const FindGrants find_grants_;
   const std::shared_ptr<const Flights> flights_;  // null: no recorder
+  const LivePage page_;
   // By flight and form. Slow clients share the bytes, which count for the one that asked first. One flight is formatted
   // at a time, and none while those that are being sent have kMostFlightBytes.
   struct SharedText {

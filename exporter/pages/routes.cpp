@@ -57,7 +57,7 @@ Routes::Routes(std::string telemetry_path, MetricsHandler& metrics, ScrapeSource
       flight_access_(std::move(flight_access)),
       page_(std::move(page)),
       api_(metrics, source, std::move(origins), find_grants_, std::chrono::steady_clock::now, flight_access_.flights,
-           page_.history) {}
+           page_) {}
 
 void Routes::handle(const HttpRequest& request, HttpResponse& response) {
   const std::string_view path = request.path();

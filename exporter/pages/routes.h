@@ -22,12 +22,6 @@ struct FlightAccess {
   std::function<bool()> clients_are_known = {};  // true if every client must authenticate at present
 };
 
-// What the page at "/" has beside a reading.
-struct LivePage {
-  std::string host = {};                           // this machine's name, for its title
-  std::shared_ptr<PageHistory> history = nullptr;  // null: lines begin when it opens
-};
-
 // Routes requests to pages:
 //   TELEMETRY_PATH   the metrics
 //   /                a page for people, and /assets/... that it loads

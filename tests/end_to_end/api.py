@@ -162,7 +162,10 @@ def check_protocol(binary, folder):
             client.sendall(b"GET /api/v1/snapshot HTTP/1.1\r\nHost: x\r\n" + (b"\r\n" * (number % 2)))
             lazy.append(client)
         check(json.loads(fetch(base + "/api/v1/snapshot"))["version"] == 1, "not served beside lazy clients")
-        check(json.loads(fetch(base + "/api/v1/doctor"))["gpus"], "no diagnosis beside lazy clients")
+        doctor = json.loads(fetch(base + "/api/v1/doctor"))
+        check(doctor["gpus"], "no diagnosis beside lazy clients")
+        check({layer["layer"] for layer in doctor["sandbox"]} >= {"seccomp", "landlock"}, f"the doctor's sandbox: {doctor['sandbox']}")
+        check(all("advice" in gpu for gpu in doctor["gpus"]), "advice for each GPU")
         for client in lazy:
             client.close()
 
