@@ -36,18 +36,7 @@ constexpr int kGap = 2;     // between items
 constexpr int kIndent = 2;  // of what belongs to a GPU
 constexpr int kPercentWidth = 6;
 
-std::string class_name(EngineClass engine_class) {
-  return engine_class == EngineClass::video_enhance ? "enhance" : std::string(to_string(engine_class));
-}
-
 std::size_t index_of(EngineClass engine_class) { return static_cast<std::size_t>(engine_class); }
-
-ClassRatios class_ratios(const GpuModel& gpu) {
-  ClassRatios ratios;
-  for (const EngineClassLoad& load : rows_of(gpu.engine_classes))
-    ratios[index_of(load.engine_class)] = value_of(load.busy);
-  return ratios;
-}
 
 // What the GPU reports of a GT; each may be null.
 struct Gt {
@@ -350,10 +339,11 @@ class Painter {
 
   Group power_items(const GpuModel& gpu) const {
     Group group;
+    const Power* const draw = draw_of(gpu);
     for (const Power& row : rows_of(gpu.power)) {
       if (!row.mean) continue;
       const PowerLimit* const limit = power_limit_of(gpu, row.domain);
-      Item item{{row.domain + " ", Style::dim}};
+      Item item{{(&row == draw ? "power " : row.domain + " "), Style::dim}};
       const bool at_limit = limit != nullptr && limit->value.value > 0 && row.mean->value >= 0.98 * limit->value.value;
       item.push_back({watts(row.mean->value), at_limit ? Style::warning : Style::plain});
       if (limit != nullptr) item.push_back({"/" + whole(limit->value.value), Style::dim});
@@ -367,8 +357,10 @@ class Painter {
       group.push_back(
           {{fans.size() > 1 ? "fan" + fan.name + " " : "fan ", Style::dim}, {whole(fan.speed.value) + " rpm"}});
     if (detail_ == Detail::full) {
-      for (const Voltage& row : rows_of(gpu.voltages))
-        group.push_back({{row.domain + " ", Style::dim}, {whole(row.value.value * 1000) + " mV"}});
+      for (const Voltage& row : rows_of(gpu.voltages)) {
+        const std::string name = &row == &gpu.voltages->front() ? "voltage" : row.domain;
+        group.push_back({{name + " ", Style::dim}, {whole(row.value.value * 1000) + " mV"}});
+      }
     }
     return group;
   }
@@ -377,6 +369,7 @@ class Painter {
   static void temperature_items(const GpuModel& gpu, const std::string& unit, Group& group) {
     const auto stem = [](const std::string& name) { return name.substr(0, name.find_last_not_of("0123456789") + 1); };
     std::vector<std::string> done;
+    const Temperature* const main = temperature_of(gpu);
     for (const Temperature& row : rows_of(gpu.temperatures)) {
       const std::string of = stem(row.sensor);
       double least = row.value.value, most = row.value.value;
@@ -388,7 +381,8 @@ class Painter {
         ++count;
       }
       if (count < 3) {
-        group.push_back({{row.sensor + " ", Style::dim}, {whole(row.value.value) + unit}});
+        const std::string name = &row == main ? "temperature" : row.sensor;
+        group.push_back({{name + " ", Style::dim}, {whole(row.value.value) + unit}});
       } else if (std::find(done.begin(), done.end(), of) == done.end()) {
         done.push_back(of);
         std::string name = of;
@@ -464,7 +458,7 @@ class Painter {
       group.push_back(std::move(item));
     };
     add(Reason::permission, "no permission (see doctor): ", Style::warning);
-    if (detail_ == Detail::full) {
+    if (view_.detail == Detail::full || view_.focus) {
       add(Reason::kernel, "the kernel lacks: ", Style::dim);
       add(Reason::hardware, "the hardware lacks: ", Style::dim);
     }
@@ -636,6 +630,10 @@ std::size_t gpu_number(const Frame& frame, GpuPlace place) {
   std::size_t number = place.gpu;
   for (std::size_t h = 0; h < std::min(place.host, frame.hosts.size()); ++h) number += frame.hosts[h].gpus.size();
   return number;
+}
+
+std::string class_name(EngineClass engine_class) {
+  return engine_class == EngineClass::video_enhance ? "enhance" : std::string(to_string(engine_class));
 }
 
 Style class_style(std::size_t index) { return static_cast<Style>(static_cast<std::size_t>(Style::render) + index); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "top/canvas.h"
@@ -27,5 +28,6 @@ GpuPanel draw_gpus(const Frame& frame, const History& history, const ViewState& 
 std::size_t gpu_number(const Frame& frame, GpuPlace place);
 
 Style class_style(std::size_t index);
+std::string class_name(EngineClass engine_class);  // "enhance"
 
 }  // namespace igpu::exporter::top

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "top/view_state.h"
+
 namespace igpu::exporter::top {
 
 std::string History::key(const GpuModel& gpu, const snapshot::Engine& engine) {
@@ -12,6 +14,14 @@ std::string History::key(const GpuModel& gpu, const snapshot::Engine& engine) {
 void History::add(std::size_t host, const HostFrame& frame) {
   auto& engines = hosts_[host];
   for (auto& [name, kept] : engines) kept.added = false;
+  for (const GpuModel& gpu : frame.gpus) {
+    Classes& readings = classes_[{host, gpu.gpu.address}];
+    readings.push_back({frame.time, class_ratios(gpu)});
+    while (readings.size() > kKeptOfClasses || readings.front().at < frame.time - kLongestSpan) readings.pop_front();
+  }
+  std::erase_if(classes_, [&](const auto& gpu) {  // gone for longer
+    return gpu.first.first == host && gpu.second.back().at < frame.time - kLongestSpan;
+  });
   const auto add_value = [](Kept& kept, std::optional<double> value) {
     kept.values.push_back(value);
     if (kept.values.size() > kKept) kept.values.pop_front();
@@ -35,6 +45,12 @@ const History::Values& History::of(std::size_t host, const GpuModel& gpu, const 
   if (engines == hosts_.end()) return none;
   const auto found = engines->second.find(key(gpu, engine));
   return found == engines->second.end() ? none : found->second.values;
+}
+
+const History::Classes& History::classes_of(std::size_t host, const GpuModel& gpu) const {
+  static const Classes none;
+  const auto found = classes_.find({host, gpu.gpu.address});
+  return found == classes_.end() ? none : found->second;
 }
 
 }  // namespace igpu::exporter::top

@@ -34,6 +34,13 @@ void each_cpu_time(const HostModel& host, const Use& use) {
 
 }  // namespace
 
+ClassRatios class_ratios(const GpuModel& gpu) {
+  ClassRatios ratios;
+  for (const snapshot::EngineClassLoad& load : rows_of(gpu.engine_classes))
+    ratios[static_cast<std::size_t>(load.engine_class)] = value_of(load.busy);
+  return ratios;
+}
+
 HostFrame frame_of(const PageView& page) { return frame_of_model(model_of(page, clean)); }
 
 HostFrame frame_of(std::string_view exposition) {

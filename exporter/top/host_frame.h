@@ -37,6 +37,8 @@ const std::vector<Row>& rows_of(const Reading<std::vector<Row>>& rows) {
 // False for a row that has only the engine's total time: another source measures this engine at present.
 inline bool is_measured(const snapshot::Engine& engine) { return engine.busy || engine.wait || engine.sema; }
 
+ClassRatios class_ratios(const GpuModel& gpu);
+
 enum class HostState { waiting, ok, failed };
 
 struct HostFrame : HostModel {

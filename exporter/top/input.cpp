@@ -141,6 +141,11 @@ Reaction character(ViewState& view, char32_t c, const Frame& frame) {
       view.detail = static_cast<Detail>((static_cast<int>(view.detail) + 1) % 4);
       view.first_gpu_line = 0;
       break;
+    case U'z':
+      view.span = view.span < std::chrono::minutes(5) ? std::chrono::minutes(5)
+                  : view.span < kLongestSpan          ? kLongestSpan
+                                                      : std::chrono::minutes(1);
+      break;
     case U'<':
     case U',':
       next_sort(view, -1);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "text/unicode.h"
+#include "top/charts.h"
 #include "top/gpu_panel.h"
 #include "top/host_frame.h"
 #include "top/table.h"
@@ -66,15 +67,16 @@ void draw_footer(Canvas& canvas, const ViewState& view, const ScreenContext& con
     return;
   }
   const std::string sorted = "sort: " + std::string(sort_name(view.sort));
-  const std::array<KeyHint, 9> hints{{{"?", "help"},
-                                      {"q", "quit"},
-                                      {"/", "filter"},
-                                      {"t", view.tree ? "list" : "tree"},
-                                      {"<>", sorted},
-                                      {"r", "reverse"},
-                                      {"Tab", "GPU"},
-                                      {"d", "detail"},
-                                      {"w", view.workloads ? "processes" : "workloads"}}};
+  const std::array<KeyHint, 10> hints{{{"?", "help"},
+                                       {"q", "quit"},
+                                       {"/", "filter"},
+                                       {"t", view.tree ? "list" : "tree"},
+                                       {"<>", sorted},
+                                       {"r", "reverse"},
+                                       {"Tab", "GPU"},
+                                       {"d", "detail"},
+                                       {"w", view.workloads ? "processes" : "workloads"},
+                                       {"z", std::to_string(view.span.count()) + " min"}}};
   int x = 0;
   for (std::size_t i = 0; i < hints.size(); ++i) {
     // A message takes the place of all keys but those for help and quit.
@@ -90,7 +92,7 @@ void draw_footer(Canvas& canvas, const ViewState& view, const ScreenContext& con
   }
 }
 
-constexpr std::array<KeyHint, 19> kHelp{{
+constexpr std::array<KeyHint, 20> kHelp{{
     {"Up Down PgUp PgDn", "select a row; Home, End: the first, the last"},
     {"Left Right", "scroll the GPUs, if they do not fit"},
     {"Tab, Shift-Tab", "only the next GPU and its processes; Esc: all GPUs"},
@@ -102,6 +104,7 @@ constexpr std::array<KeyHint, 19> kHelp{{
     {"r, I", "reverse the order"},
     {"P M T N", "sort by busiest engine, memory, CPU, PID"},
     {"+ -", "refresh less often, more often"},
+    {"z", "charts of 1, 5 or 15 minutes, where rows are free"},
     {"p, Space", "pause"},
     {"Ctrl-L", "draw everything again"},
     {"q, F10", "quit; Ctrl-Z suspends"},
@@ -182,7 +185,11 @@ Screen draw(const Frame& frame, const History& history, const ViewState& view, c
     canvas.erase_word(canvas.width() - cell_width(more), shown);
     canvas.put_right(canvas.width(), shown, more, Style::dim);
   }
-  draw_table(screen, frame, view, context, {1 + shown, bounded ? footer : -1});
+  // Rows that the table does not need show the last minutes.
+  int free = bounded ? footer - (1 + shown) - 1 - static_cast<int>(std::min<std::size_t>(rows, 1000)) : 0;
+  if (lines > shown || free < kChartRows) free = 0;
+  free = std::min(free, draw_charts(canvas, frame, history, view, context, 1 + shown, free));
+  draw_table(screen, frame, view, context, {1 + shown + free, bounded ? footer : -1});
   if (footer < size.height) draw_footer(canvas, view, context, footer);
   if (view.help) draw_help(canvas);
   // A terminal of another encoding would show the bytes of UTF-8 as other characters, even as control characters.

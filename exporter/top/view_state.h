@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -11,6 +12,8 @@ namespace igpu::exporter::top {
 
 enum class SortKey { busy, pid, user, gpu, render, copy, video, video_enhance, compute, memory, cpu, command };
 inline constexpr int kSortKeys = 12;
+
+inline constexpr std::chrono::minutes kLongestSpan{15};
 
 enum class Detail { automatic, full, brief, line };
 
@@ -31,6 +34,7 @@ struct ViewState {
   bool help = false;
   bool paused = false;
   Detail detail = Detail::automatic;
+  std::chrono::minutes span{1};   // of the charts
   std::optional<GpuPlace> focus;  // only this GPU and its processes
   std::string selected;           // key of a row; "" for none
   int first_row = 0;              // scroll position of the table

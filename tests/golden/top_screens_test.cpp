@@ -105,6 +105,7 @@ TEST_CASE("the page of /metrics gives the same screen as the readings that it wa
     top::Frame parsed;
     parsed.hosts = {top::frame_of(std::string_view(watched.text))};
     top::Frame own = watched.frame;
+    parsed.hosts.front().time = own.hosts.front().time;
     for (top::HostFrame* host : {&own.hosts.front(), &parsed.hosts.front()}) {  // they need the frame before
       host->cpu.clear();
       for (igpu::GpuModel& gpu : host->gpus) gpu.memory_bandwidth = Absent{};

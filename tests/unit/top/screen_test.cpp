@@ -55,9 +55,9 @@ TEST_CASE("power is shown with its limit, also on a card without power1_max, as 
   const std::string crit = "intel_gpu_power_limit_watts{device=\"d\",domain=\"card\",limit=\"crit\"} 400\n";
   const std::string cap = "intel_gpu_power_limit_watts{device=\"d\",domain=\"card\",limit=\"cap\"} 200\n";
   const std::string max = "intel_gpu_power_limit_watts{device=\"d\",domain=\"card\",limit=\"max\"} 190\n";
-  CHECK(has(power(crit + cap), "card 150.0/200 W"));
-  CHECK(has(power(crit + cap + max), "card 150.0/190 W"));
-  CHECK(has(power(""), "card 150.0 W"));
+  CHECK(has(power(crit + cap), "power 150.0/200 W"));
+  CHECK(has(power(crit + cap + max), "power 150.0/190 W"));
+  CHECK(has(power(""), "power 150.0 W"));
 }
 
 TEST_CASE("a status that does not fit says that it is cut") {
