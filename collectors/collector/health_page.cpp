@@ -59,7 +59,7 @@ constexpr std::array<T, A + B> joined(const T (&first)[A], const std::array<T, B
 
 constexpr auto kHealthMetrics = joined<const MetricDescriptor*>(
     {&kResets, &kCoreDumps, &kHealthHangs, &kProcessHangs, &kWedged, &kLastFault, &kFaultEvents, &kHealthLost,
-     &HealthUnbound::kUnbound, &HealthUnbound::kProbeFailure},
+     &HealthUnbound::kUnbound, &HealthUnbound::kDriver, &HealthUnbound::kProbeFailure},
     HealthFiles::kMetrics);
 
 constexpr FeatureDescriptor kEventsFeature{"fault_events", "Resets, wedged GPUs and core dumps as they happen.",

@@ -22,17 +22,22 @@ void HealthUnbound::search() {
     std::erase_if(*gpus_, [&](const auto& gpu) { return std::ranges::find(chosen_, gpu.address) == chosen_.end(); });
   for (const UnboundGpu& gpu : *gpus_) {
     if (log_ == nullptr || std::ranges::find(before, gpu) != before.end()) continue;
-    log_->write(gpu.is_guests ? LogLevel::info : LogLevel::warn, "GPU without i915 or xe is not monitored",
+    const std::string_view reason = reason_of(gpu);
+    const bool is_seen_to = reason == "guest" || reason == "no_node";
+    log_->write(is_seen_to ? LogLevel::info : LogLevel::warn, "GPU without i915 or xe is not monitored",
                 {{"device", gpu.address},
                  {"name", gpu.name},
-                 {"reason", reason_of(gpu)},
-                 {"hint", gpu.is_guests ? "none needed: a virtual machine has it"
-                                        : "`intel-gpu-exporter doctor` names the command that helps"}});
+                 {"reason", reason},
+                 {"driver", gpu.driver},
+                 {"hint", reason == "guest"     ? "none needed: a virtual machine has it"
+                          : reason == "no_node" ? "none needed while its driver is taking it"
+                                                : "`intel-gpu-exporter doctor` names the command that helps"}});
   }
 }
 
 std::string_view HealthUnbound::reason_of(const UnboundGpu& gpu) const {
-  if (gpu.is_guests) return "guest";
+  if (gpu.is_guests()) return "guest";
+  if (!gpu.driver.empty()) return gpu.driver == "i915" || gpu.driver == "xe" ? "no_node" : "other_driver";
   const auto probe = probes_.find(gpu.address);
   return probe != probes_.end() && !probe->second.firmware.empty() ? "firmware" : "no_driver";
 }
@@ -46,8 +51,12 @@ void HealthUnbound::collect(const HealthScrape& scrape, SampleSink& out) {
   if (!gpus_) return out.failed(gpus_.failure());
   for (const UnboundGpu& gpu : *gpus_) {
     out.add(kUnbound, {gpu.address, gpu.device_id, gpu.name, reason_of(gpu)}, flag(true));
+    if (!gpu.driver.empty()) {
+      out.add(kDriver, {gpu.address, gpu.driver}, flag(true));
+      continue;
+    }
     const auto probe = probes_.find(gpu.address);
-    if (gpu.is_guests || probe == probes_.end() || probe->second.driver.empty()) continue;
+    if (probe == probes_.end() || probe->second.driver.empty()) continue;
     out.add(kProbeFailure, {gpu.address, probe->second.driver, probe->second.error, probe->second.firmware},
             flag(true));
   }

@@ -21,8 +21,13 @@ class HealthUnbound final : public HealthPart {
   static constexpr Metric<Flag, 4> kUnbound{
       "intel_gpu_unbound",
       Kind::gauge,
-      "An Intel GPU that neither i915 nor xe drives; reason: no_driver, firmware (not loaded), guest (passed through).",
+      "An Intel GPU that neither i915 nor xe drives; reason: no_driver, firmware (not loaded), other_driver, no_node "
+      "(i915 or xe has it, without a DRM node), guest (passed through).",
       {"device", "device_id", "name", "reason"}};
+  static constexpr Metric<Flag, 2> kDriver{"intel_gpu_unbound_driver_info",
+                                           Kind::info,
+                                           "The driver that has such a GPU: vfio-pci, for example.",
+                                           {"device", "driver"}};
   static constexpr Metric<Flag, 4> kProbeFailure{"intel_gpu_probe_failure_info",
                                                  Kind::info,
                                                  "A driver's last try to take such a GPU, by the kernel log: its "

@@ -65,14 +65,28 @@ std::string name_of_id(const Machine& machine, std::uint16_t id) {
   return name.empty() ? std::string(intel_gpu_name(id)) : name;
 }
 
-// Whether a driver for guests has a device: vfio-pci and its variants, Xen's. nullopt: another driver has it, or it is
-// not known now.
-std::optional<bool> is_unbound(const Directory& sys, const std::string& address) {
+// The driver that has a device, "" without one; nullopt: it cannot be read now.
+std::optional<std::string> driver_of(const Directory& sys, const std::string& address) {
   const auto link = sys.read_link("bus/pci/devices/" + address + "/driver");
-  if (!link) return link.is_absent() ? std::optional(false) : std::nullopt;
-  const std::string_view driver = last_part(*link);
-  const bool guests = driver.find("vfio") != std::string_view::npos || driver == "pciback" || driver == "pci-stub";
-  return guests ? std::optional(true) : std::nullopt;
+  if (!link) return link.is_absent() ? std::optional<std::string>("") : std::nullopt;
+  return std::string(last_part(*link));
+}
+
+// Whether i915 or xe drive it: it has a node, or is a card in survivability mode, which Discovery finds.
+bool is_driven(const Directory& sys, const std::string& address, std::string_view driver) {
+  if (driver != "i915" && driver != "xe") return false;
+  const std::string path = "bus/pci/devices/" + address;
+  bool has_node = static_cast<bool>(sys.stat(path + "/survivability_mode"));
+  (void)sys.for_each(path + "/drm", [&](std::string_view name) {
+    has_node = has_node || is_drm_node_name(name, "card") || is_drm_node_name(name, "renderD");
+    return !has_node;
+  });
+  return has_node;
+}
+
+bool is_placeholder(const std::string& address, std::uint64_t device_id) {
+  constexpr std::array<std::uint8_t, 7> kBeforeSandyBridge{0x25, 0x27, 0x29, 0x2a, 0x2e, 0x35, 0xa0};
+  return !address.ends_with(".0") && std::ranges::find(kBeforeSandyBridge, device_id >> 8) != kBeforeSandyBridge.end();
 }
 
 }  // namespace
@@ -208,11 +222,15 @@ const std::vector<Gpu>& Discovery::discover() {
   return gpus_;
 }
 
+bool UnboundGpu::is_guests() const {
+  return driver.find("vfio") != std::string::npos || driver == "pciback" || driver == "pci-stub";
+}
+
 Reading<std::vector<UnboundGpu>> find_unbound_gpus(const Machine& machine) {
   const Directory& sys = machine.sys;
   std::vector<UnboundGpu> gpus;
   const auto listed = sys.for_each("bus/pci/devices", [&](std::string_view name) {
-    if (is_pci_address(name) && name.ends_with(".0")) gpus.push_back({.address = std::string(name)});
+    if (is_pci_address(name)) gpus.push_back({.address = std::string(name)});
     return true;
   });
   if (listed.is_failure()) return listed.failure();
@@ -225,10 +243,12 @@ Reading<std::vector<UnboundGpu>> find_unbound_gpus(const Machine& machine) {
     };
     constexpr std::uint64_t kDisplay = 0x03;  // include/linux/pci_ids.h
     if (number("/class") >> 16 != kDisplay || number("/vendor") != 0x8086) return true;
-    const auto guests = is_unbound(sys, gpu.address);
-    if (!guests || sys.read_link(path + "/physfn")) return true;
-    gpu.is_guests = *guests;
-    gpu.name = name_of_id(machine, static_cast<std::uint16_t>(number("/device")));
+    const std::uint64_t id = number("/device");
+    const auto driver = driver_of(sys, gpu.address);
+    if (!driver || is_driven(sys, gpu.address, *driver) || is_placeholder(gpu.address, id)) return true;
+    if (sys.read_link(path + "/physfn")) return true;
+    gpu.driver = *driver;
+    gpu.name = name_of_id(machine, static_cast<std::uint16_t>(id));
     gpu.device_id = read_text(sys, path + "/device", buffer).value_or("");
     return false;
   });
@@ -237,7 +257,7 @@ Reading<std::vector<UnboundGpu>> find_unbound_gpus(const Machine& machine) {
 }
 
 bool is_still_unbound(const Directory& sys, const UnboundGpu& gpu) {
-  return sys.stat("bus/pci/devices/" + gpu.address) && is_unbound(sys, gpu.address) == gpu.is_guests;
+  return sys.stat("bus/pci/devices/" + gpu.address) && driver_of(sys, gpu.address) == gpu.driver;
 }
 
 }  // namespace igpu

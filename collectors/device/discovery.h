@@ -46,14 +46,16 @@ class Discovery {
 // anywhere) its device id exists only on cards.
 GpuKind gpu_kind(std::string_view pci_path, std::uint16_t device_id);
 
-// An Intel GPU on the PCI bus that neither i915 nor xe drives.
+// An Intel GPU on the PCI bus that i915 or xe do not drive: there is no DRM node of theirs.
 struct UnboundGpu {
   std::string address, device_id, name;  // "0000:03:00.0", "0xe20b", "Battlemage G21 [Arc B580]" or ""
-  bool is_guests = false;                // a driver holds it that gives devices to virtual machines; otherwise none
+  std::string driver;                    // that has it; "": none. i915 or xe: their probe has not ended
+  bool is_guests() const;  // its driver gives devices to virtual machines: vfio-pci and its variants, Xen's
   bool operator==(const UnboundGpu&) const = default;
 };
 // Reads a file or two of every PCI device: not for every scrape. Without virtual functions, which their physical
-// function reports, and functions other than 0, which i915 never binds (on old chips a placeholder). Sorted.
+// function reports (inside a guest they have none, and may be any function of a slot), and without the second display
+// function of chips before Sandy Bridge, a placeholder that i915 never binds. Sorted.
 Reading<std::vector<UnboundGpu>> find_unbound_gpus(const Machine& machine);
 bool is_still_unbound(const Directory& sys, const UnboundGpu& gpu);  // as it was found: one readlink
 

@@ -422,6 +422,8 @@ constexpr Field kFields[] = {
 
     text("unbound", "intel_gpu_unbound", {"device", "device_id", "name", "reason"},
          put_texts<1, Unbound, &Unbound::device_id, &Unbound::name, &Unbound::reason>, Scope::host),
+    text("unbound.driver", "intel_gpu_unbound_driver_info", {"device", "driver"},
+         put_texts<1, Unbound, &Unbound::driver>, Scope::host),
     text("unbound.probe", "intel_gpu_probe_failure_info", {"device", "driver", "error", "firmware"},
          put_texts<1, Unbound, &Unbound::driver, &Unbound::error, &Unbound::firmware>, Scope::host),
 

@@ -32,7 +32,7 @@ void ScrapeLog::no_device() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(no_device_logged_, true)) return;
   log_.write(
-      LogLevel::warn, "no Intel GPU found",
+      LogLevel::warn, windows_ ? "no Intel GPU found" : "no Intel GPU bound to i915 or xe",
       {{"hint", windows_ ? "check Get-PnpDevice -Class Display for a GPU of Intel whose status is OK"
                          : "check lspci -k for a GPU of vendor 8086 with kernel driver i915 or xe, and that /sys is "
                            "visible here"}});

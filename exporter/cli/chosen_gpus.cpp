@@ -6,6 +6,7 @@
 
 #include "cli/output.h"
 #include "cli/usage_error.h"
+#include "igpu/model.h"
 #include "igpu/monitor.h"
 #include "text/unicode.h"
 
@@ -28,7 +29,9 @@ bool has_name(const Gpu& gpu, const std::string& name) {
   return name == gpu.address || name == gpu.card || name == gpu.render_node;
 }
 
-std::vector<Gpu> all_gpus(const MonitorOptions& chosen) {
+namespace {
+
+MonitorOptions whole_machine(const MonitorOptions& chosen) {
   MonitorOptions options;
   options.sysfs_root = chosen.sysfs_root;
   options.procfs_root = chosen.procfs_root;
@@ -38,8 +41,22 @@ std::vector<Gpu> all_gpus(const MonitorOptions& chosen) {
   options.capture = chosen.capture;
   options.disable_default_collectors = true;
   options.min_window = std::chrono::milliseconds(1);
+  return options;
+}
+
+bool is_unbound(const MonitorOptions& chosen, const std::string& name) {
+  MonitorOptions options = whole_machine(chosen);
+  options.collectors["health"] = true;
   SilentLog log;
-  return Monitor(options, log).gpus();
+  const HostModel host = model_of(PageView(Monitor(options, log).scrape({})->lists()));
+  return std::ranges::find(host.unbound, name, &snapshot::Unbound::address) != host.unbound.end();
+}
+
+}  // namespace
+
+std::vector<Gpu> all_gpus(const MonitorOptions& chosen) {
+  SilentLog log;
+  return Monitor(whole_machine(chosen), log).gpus();
 }
 
 void require_chosen_gpus(const Options& options) {
@@ -47,6 +64,7 @@ void require_chosen_gpus(const Options& options) {
   const std::vector<Gpu> gpus = all_gpus(options.monitor);
   for (const std::string& wanted : options.monitor.gpus) {
     if (std::any_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return has_name(gpu, wanted); })) continue;
+    if (is_unbound(options.monitor, wanted)) continue;
     std::string available;
     for (const Gpu& gpu : gpus) available += (available.empty() ? "" : ", ") + names_of(gpu);
     const std::string error = options.gpu_origin + ": there is no Intel GPU \"" + clean_text(wanted) + "\"; ";

@@ -13,8 +13,8 @@ std::vector<Gpu> all_gpus(const MonitorOptions& chosen);
 
 bool has_name(const Gpu& gpu, const std::string& name);  // as --gpu takes it
 
-// Throws UsageError with the available GPUs if a GPU that --gpu chose is missing. For commands that print once; `serve`
-// waits for the GPU instead.
+// Throws UsageError with the available GPUs if a GPU that --gpu chose is not on the bus. For commands that print once;
+// `serve` waits for the GPU instead.
 void require_chosen_gpus(const Options& options);
 
 }  // namespace igpu::exporter

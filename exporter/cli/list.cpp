@@ -78,7 +78,7 @@ void add_npu(std::string& out, const snapshot::Npu& npu) {
 }
 
 std::string as_text(const std::vector<Gpu>& gpus, const HostModel& host, std::span<const Finding> findings) {
-  if (gpus.empty() && host.npus.empty() && host.unbound.empty()) return no_gpu_line();
+  if (gpus.empty() && host.npus.empty() && host.unbound.empty()) return without_gpus(host);
   std::string out;
   for (const Gpu& gpu : gpus) {
     if (!out.empty()) out += '\n';
@@ -90,7 +90,9 @@ std::string as_text(const std::vector<Gpu>& gpus, const HostModel& host, std::sp
   }
   for (const snapshot::Unbound& gpu : host.unbound) {
     out += (out.empty() ? "" : "\n") + gpu.address + "  " + clean_text(name_of(gpu)) + '\n';
-    add_names(out, "driver", {"none", clean_text(why_unbound(gpu))});
+    const bool has_driver = gpu.reason == "other_driver" || gpu.reason == "no_node";
+    add_names(out, "driver",
+              has_driver ? Names{clean_text(why_unbound(gpu))} : Names{"none", clean_text(why_unbound(gpu))});
   }
   std::string machine;
   add_features(machine, findings, "");

@@ -35,7 +35,7 @@ class TableWriter final : public StatsWriter {
   void write(const StatsReading& reading, std::string& out) override {
     if (!first_) out += '\n';
     const std::string table = stats_table(reading.page, reading.gpus);
-    out += table.empty() ? no_gpu_line() : table;
+    out += table.empty() ? without_gpus(model_of(reading.page)) : table;
     if (first_) out += hint_on_missing(reading.findings);
     first_ = false;
   }

@@ -7,6 +7,7 @@
 
 #include "report/no_gpu.h"
 #include "text/formatted.h"
+#include "text/unicode.h"
 
 namespace igpu::exporter {
 
@@ -169,6 +170,8 @@ std::string name_of(const Unbound& gpu) { return gpu.name.empty() ? "(unknown na
 
 std::string why_unbound(const Unbound& gpu) {
   if (is_guests(gpu)) return "given to a virtual machine: its values are read there";
+  if (gpu.reason == "other_driver") return "the driver " + gpu.driver + " has it";
+  if (gpu.reason == "no_node") return gpu.driver + " has it, but has made no DRM node for it";
   if (gpu.reason == "firmware") return "no driver: the firmware " + gpu.firmware + " could not be loaded";
   if (gpu.error == "force_probe") return "no driver: " + gpu.driver + " does not take this GPU without force_probe";
   if (!gpu.error.empty()) return "no driver: " + gpu.driver + " failed to take it (error " + gpu.error + ")";
@@ -177,20 +180,42 @@ std::string why_unbound(const Unbound& gpu) {
 
 UnboundHelp help_for(const Unbound& gpu) {
   if (is_guests(gpu)) return {};
+  const std::string look = "sudo dmesg | grep " + gpu.address;
+  if (gpu.reason == "other_driver")
+    return {"unless it is meant to: this lets i915 or xe take it",
+            "echo " + gpu.address + " | sudo tee /sys/bus/pci/devices/" + gpu.address +
+                "/driver/unbind /sys/bus/pci/drivers_probe"};
+  if (gpu.reason == "no_node") return {"if it stays so after a minute, the kernel log says why", look};
   if (gpu.reason == "firmware")
     return {"install /lib/firmware/" + gpu.firmware +
                 " (Debian: firmware-intel-graphics, before 13 firmware-misc-nonfree; Ubuntu: linux-firmware; Fedora: "
                 "intel-gpu-firmware; Arch: linux-firmware-intel), then boot again",
             ""};
   const std::string id = gpu.device_id.substr(gpu.device_id.starts_with("0x") ? 2 : 0);
-  const std::string force = id.empty() ? "" : "boot with i915.force_probe=!" + id + " xe.force_probe=" + id;
-  if (gpu.error == "force_probe") return {force, ""};
-  if (!gpu.error.empty()) return {"", "sudo dmesg | grep " + gpu.address};
-  return {force.empty() ? "" : "if they are loaded: " + force, "sudo modprobe -a i915 xe"};
+  const std::string force = "boot with i915.force_probe=!" + id + " xe.force_probe=" + id;
+  if (gpu.error == "force_probe") return {gpu.driver == "i915" ? "boot with i915.force_probe=" + id : force, ""};
+  if (!gpu.error.empty()) return {"", look};
+  // Ponte Vecchio and Crescent Island: every kernel's xe wants to be forced (xe_pci.c).
+  constexpr std::array<std::string_view, 5> kForced{"0bd", "0be", "0b6", "674", "675"};
+  const bool is_forced = std::ranges::any_of(kForced, [&](auto family) { return id.starts_with(family); });
+  return {is_forced ? force : "if they are loaded, the kernel log may say why they refuse it: " + look,
+          "sudo modprobe -a i915 xe"};
+}
+
+std::string line_of(const Unbound& gpu) {
+  return clean_text(gpu.address + " " + name_of(gpu) + ": " + why_unbound(gpu)) +
+         (is_guests(gpu) ? "" : " (see doctor)");
+}
+
+std::string without_gpus(const HostModel& host) {
+  if (host.unbound.empty()) return no_gpu_line();
+  std::string text;
+  for (const Unbound& gpu : host.unbound) text += line_of(gpu) + '\n';
+  return text;
 }
 
 std::string nothing_to_show(const HostModel& host) {
-  return host.npus.empty() ? no_gpu_line() : "An NPU, and no GPU beside it: `stats` and `top` show the NPU.\n";
+  return host.npus.empty() ? without_gpus(host) : "An NPU, and no GPU beside it: `stats` and `top` show the NPU.\n";
 }
 
 std::string no_gpu_line() { return std::string(kNoGpu) + ": `intel-gpu-exporter doctor` says why.\n"; }

@@ -40,6 +40,7 @@ struct UnboundHelp {
 };
 std::string why_unbound(const snapshot::Unbound& gpu);
 UnboundHelp help_for(const snapshot::Unbound& gpu);
+std::string line_of(const snapshot::Unbound& gpu);  // which and why; printable
 inline bool is_guests(const snapshot::Unbound& gpu) { return gpu.reason == "guest"; }
 
 // "Lunar Lake NPU"; "NPU" if the name is not known.

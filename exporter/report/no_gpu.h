@@ -10,6 +10,8 @@
 // Texts for a machine without an Intel GPU.
 namespace igpu::exporter {
 
+// That there is no GPU, or a line for each that is on the bus without i915 or xe.
+std::string without_gpus(const HostModel& host);
 // Instead of an empty table.
 std::string nothing_to_show(const HostModel& host);
 inline bool shows_devices(const HostModel& host) { return !host.gpus.empty() || !host.npus.empty(); }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "igpu/gpu_number.h"
+#include "report/gpu_summary.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
 #include "top/columns.h"
@@ -109,7 +110,11 @@ class Painter {
       case HostState::ok:
         break;
     }
-    if (host.gpus.empty() && host.npus.empty()) return one_line(prefix + "No Intel GPU found", Style::warning);
+    if (host.gpus.empty() && host.npus.empty()) {
+      if (host.unbound.empty()) one_line(prefix + "No Intel GPU found", Style::warning);
+      for (const snapshot::Unbound& gpu : host.unbound) one_line(prefix + line_of(gpu), Style::warning);
+      return;
+    }
     if (several && detail_ != Detail::line && !view_.focus) (void)canvas().put_name(0, y_++, host.name, Style::strong);
     std::string failed;
     for (const std::string& name : host.failed_collectors) failed += (failed.empty() ? "" : ", ") + name;

@@ -91,15 +91,20 @@ TEST_CASE("a card without a driver and one of a guest are in list, doctor, page,
   };
   MachineTree tree;
   lay_out(tree, "b580-without-firmware");
-  const auto run = [&](const char* command) {
+  const auto run = [&](const char* command, const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments = paths(tree);
     arguments.insert(arguments.begin(), {exporter_binary(), command});
+    arguments.insert(arguments.end(), more.begin(), more.end());
     return run_program(arguments);
   };
   CHECK(holds(run("list").output, missing + "  Battlemage G21 [Arc B580]\n  driver        none"));
   CHECK(holds(run("list").output, guests));
   CHECK(run("list").status == 0);
-  CHECK(holds(run("doctor").output, "xe.force_probe=e20b"));
+  const ProgramOutcome chosen = run("list", {"--gpu=" + missing});
+  CHECK(chosen.status == 0);
+  CHECK(holds(chosen.output, missing));
+  CHECK_FALSE(holds(chosen.output, guests));
+  CHECK(holds(run("doctor").output, "sudo modprobe -a i915 xe"));
   CHECK(holds(run("doctor").output, guests));
   ExporterProcess exporter(paths(tree));
   const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
@@ -113,6 +118,32 @@ TEST_CASE("a card without a driver and one of a guest are in list, doctor, page,
   }
   CHECK(exporter.stop(SIGTERM) == 0);
   CHECK(holds(exporter.log(), "GPU without i915 or xe is not monitored"));
+}
+
+TEST_CASE("where the only card has no driver, stats, top, query and the log name it") {
+  MachineTree tree;
+  for (const char* directory : {"sys/class/drm", "sys/bus/pci/devices", "proc", "dev/dri"})
+    tree.make_directory(directory);
+  const std::string card = "devices/pci0000:00/0000:03:00.0";
+  tree.write("sys/" + card + "/vendor", "0x8086\n");
+  tree.write("sys/" + card + "/device", "0xe20b\n");
+  tree.write("sys/" + card + "/class", "0x030000\n");
+  tree.link("sys/bus/pci/devices/0000:03:00.0", "../../../" + card);
+  const std::string line = "0000:03:00.0 Battlemage G21 [Arc B580]: no driver has taken it (see doctor)";
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"stats"}, {"top", "--once"}, {"query"}, {"stats", "--gpu=0000:03:00.0"}}) {
+    std::vector<std::string> arguments = paths(tree);
+    arguments.insert(arguments.begin(), exporter_binary());
+    arguments.insert(arguments.begin() + 1, words.begin(), words.end());
+    const ProgramOutcome outcome = run_program(arguments);
+    CAPTURE(outcome.output);
+    CHECK(outcome.output.find(line) != std::string::npos);
+    CHECK(outcome.status == 1);
+  }
+  ExporterProcess exporter(paths(tree));
+  CHECK(exporter.stop(SIGTERM) == 0);
+  CHECK(exporter.log().find("no Intel GPU found") == std::string::npos);
+  CHECK(exporter.log().find("no Intel GPU bound to i915 or xe") != std::string::npos);
 }
 
 TEST_SUITE_END();

@@ -88,8 +88,9 @@ struct Npu {
 
 // An Intel GPU on the PCI bus that neither i915 nor xe drives.
 struct Unbound {
-  std::string address, device_id, name, reason;  // PCI address; reason: no_driver, firmware, guest
-  std::string driver, error, firmware;  // of the last try of a driver, by the kernel log; "" for what it does not tell
+  std::string address, device_id, name, reason;  // PCI address; reason: as intel_gpu_unbound has it
+  // The driver that has it. If none has: the last that tried, by the kernel log; "" for what it does not tell.
+  std::string driver, error, firmware;
 };
 
 // An SR-IOV virtual function of the GPU, as its host sees it. Values that the page lacks are Absent{}.

@@ -111,7 +111,7 @@ TEST_CASE("a GPU that no driver has is missing, with the command that fits the r
   Diagnosis found = diagnosis({});
   const auto unbound = [&](snapshot::Unbound gpu) {
     gpu.address = "0000:04:00.0";
-    gpu.device_id = "0xe20b";
+    if (gpu.device_id.empty()) gpu.device_id = "0xe20b";
     gpu.name = "Arc B580";
     found.unbound = {gpu};
     return section(doctor_text(found), "0000:04:00.0  Arc B580");
@@ -123,7 +123,8 @@ TEST_CASE("a GPU that no driver has is missing, with the command that fits the r
 
   const std::string none = unbound({.reason = "no_driver"});
   CHECK(holds(none, "  MISSING  no driver has taken it\n           sudo modprobe -a i915 xe"));
-  CHECK(holds(none, force));
+  CHECK(holds(none, "sudo dmesg | grep 0000:04:00.0"));
+  CHECK_FALSE(holds(none, "force_probe"));  // every driver that knows this GPU takes it unforced
   CHECK_FALSE(found.complete());
   CHECK(doctor_text(found).ends_with("\n1 missing; what to do is at the top.\n"));
 
@@ -132,10 +133,17 @@ TEST_CASE("a GPU that no driver has is missing, with the command that fits the r
   CHECK(holds(firmware, "/lib/firmware/xe/bmg_guc_70.bin (Debian: firmware-intel-graphics"));
 
   const std::string refused = unbound({.reason = "no_driver", .driver = "i915", .error = "force_probe"});
-  CHECK(holds(refused, "i915 does not take this GPU without force_probe\n           boot with " + force));
+  CHECK(holds(refused, "i915 does not take this GPU without force_probe\n           boot with i915.force_probe=e20b"));
+  CHECK(holds(unbound({.reason = "no_driver", .driver = "xe", .error = "force_probe"}), "boot with " + force));
+  CHECK(holds(unbound({.device_id = "0x0bd5", .reason = "no_driver"}), "xe.force_probe=0bd5"));  // Ponte Vecchio
 
   const std::string failed = unbound({.reason = "no_driver", .driver = "xe", .error = "-12"});
   CHECK(holds(failed, "xe failed to take it (error -12)\n           sudo dmesg | grep 0000:04:00.0"));
+
+  const std::string other = unbound({.reason = "other_driver", .driver = "uio_pci_generic"});
+  CHECK(holds(other, "MISSING  the driver uio_pci_generic has it"));
+  CHECK(holds(other, "/sys/bus/pci/devices/0000:04:00.0/driver/unbind /sys/bus/pci/drivers_probe"));
+  CHECK(holds(unbound({.reason = "no_node", .driver = "xe"}), "xe has it, but has made no DRM node for it"));
 
   CHECK(unbound({.reason = "guest"}) ==
         "0000:04:00.0  Arc B580\n  -        given to a virtual machine: its values are read there");

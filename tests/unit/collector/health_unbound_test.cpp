@@ -88,7 +88,7 @@ struct Bus {
   }
   // Why no driver has it; "" if it is not listed.
   std::string reason(const std::string& address = kArc) {
-    for (const char* reason : {"no_driver", "firmware", "guest"})
+    for (const char* reason : {"no_driver", "firmware", "other_driver", "no_node", "guest"})
       if (value_in(sink, "intel_gpu_unbound", {{"device", address}, {"reason", reason}}) == 1) return reason;
     return "";
   }
@@ -133,17 +133,48 @@ TEST_CASE("what is no GPU of Intel's without a driver of its own is not listed")
   Bus bus;
   bus.add("0000:00:1f.3", "0x7a50", "", "0x040300");            // sound
   bus.add("0000:01:00.0", "0x2684", "", "0x030000", "0x10de");  // another vendor's
-  bus.add("0000:02:00.0", "0x0be0", "gma500");                  // another driver drives it
-  bus.add("0000:04:00.0", "0xe20b", "xe");                      // being bound: no node yet
   bus.add("0000:00:02.1", "0x2a43", "", "0x038000");            // the second display of an old chip
+  bus.add("0000:04:00.0", "0xe20b", "xe");
+  bus.m.tree.make_directory("sys/devices/pci0000:00/0000:04:00.0/drm/card1");
+  bus.add("0000:05:00.0", "0xe20b", "xe");  // its firmware is broken: it is monitored without a node
+  bus.m.tree.write("sys/devices/pci0000:00/0000:05:00.0/survivability_mode", "");
   bus.scrape();
   CHECK_FALSE(value_in(bus.sink, "intel_gpu_unbound", {}));
 }
 
+TEST_CASE("a card that another driver has is named with that driver, and one whose driver made no node with that") {
+  Bus bus;
+  bus.add(kArc, "0xe20b", "uio_pci_generic");
+  bus.add("0000:04:00.0", "0x56a0", "i915");
+  bus.m.tree.make_directory("sys/devices/pci0000:00/0000:04:00.0/drm");  // the probe is in its middle
+  bus.scrape();
+  CHECK(bus.reason() == "other_driver");
+  CHECK(value_in(bus.sink, "intel_gpu_unbound_driver_info", {{"device", kArc}, {"driver", "uio_pci_generic"}}) == 1);
+  CHECK(bus.m.log.count(LogLevel::warn) == 1);
+  CHECK(bus.reason("0000:04:00.0") == "no_node");
+  CHECK(value_in(bus.sink, "intel_gpu_unbound_driver_info", {{"device", "0000:04:00.0"}, {"driver", "i915"}}) == 1);
+  // The probe ends.
+  bus.m.tree.make_directory("sys/devices/pci0000:00/0000:04:00.0/drm/renderD128");
+  bus.pass.bound.emplace_back().address = "0000:04:00.0";
+  bus.scrape();
+  CHECK(bus.reason("0000:04:00.0").empty());
+}
+
+TEST_CASE("a card may be any function of its slot, as a guest's virtual function is") {
+  Bus bus;
+  bus.add("0000:00:05.3", "0xe211");
+  bus.scrape();
+  CHECK(bus.reason("0000:00:05.3") == "no_driver");
+}
+
 TEST_CASE("a virtual function is its physical function's to report, whoever holds it") {
   Bus bus;
-  bus.add("0000:05:00.0", "0xe211", "vfio-pci");
-  bus.m.tree.link("sys/devices/pci0000:00/0000:05:00.0/physfn", "../0000:03:00.0");
+  const char* const drivers[] = {"vfio-pci", "", "xe-vfio-pci", "uio_pci_generic"};
+  for (int function = 0; function < 4; ++function) {
+    const std::string address = "0000:05:00." + std::to_string(function);
+    bus.add(address, "0xe211", drivers[function]);
+    bus.m.tree.link("sys/devices/pci0000:00/" + address + "/physfn", "../0000:03:00.0");
+  }
   bus.scrape();
   CHECK_FALSE(value_in(bus.sink, "intel_gpu_unbound", {}));
 }
@@ -208,6 +239,7 @@ TEST_CASE("the reason is of now: no driver, then a guest's, then bound, then gon
   bus.scrape();
   CHECK(bus.reason() == "guest");
   bus.bind(kArc, "xe");
+  bus.m.tree.make_directory("sys/devices/pci0000:00/" + kArc + "/drm/card0");
   bus.scrape();
   CHECK(bus.reason().empty());
 }
