@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -32,26 +34,36 @@ class MonotonicCounter {
 
   // For a source whose gain in a time has a bound, and which may wrap at a range (0: it does not). begin and end
   // enclose the reading, on one clock. A reset adds nothing; what follows is added. A held reading changes nothing, and
-  // no window may end there: what follows is measured from the reading before it. If the source grows from the level
-  // that was held without reaching its old one, it restarted there after all, and nothing is added for the gap.
+  // no window may end there: what follows is measured from the reading before it, however many are held. If a source
+  // that seemed to have restarted is back above its old level at once, it had not: what it gained since then counts
+  // once, and the step is a reset, because no window may begin between.
   Advance advance_bounded(std::uint64_t raw, std::uint64_t range, const GainBound& bound, Nanoseconds begin,
                           Nanoseconds end) {
     Advance step = Advance::gained;
     if (seen_) {
+      if (was_dip(raw, bound, end)) {
+        const std::uint64_t total = std::max(total_, before_->total + (raw - before_->last));
+        before_.reset();
+        is_new_level_ = false;
+        unchanged_since_ = begin;
+        offset_ = total - raw;
+        (void)advance(last_ = raw);
+        return Advance::reset;
+      }
       // A source may publish rarely: measure the time from when this value was first seen.
       step = judge(last_, raw, range, bound.most(end - unchanged_since_));
-      if (step == Advance::held && raw > restarted_above_.value_or(raw)) step = Advance::reset;
+      if (step == Advance::held && is_new_level_) step = Advance::reset;
     }
-    restarted_above_.reset();
-    if (step == Advance::held) {
-      restarted_above_ = raw;
-      return step;
-    }
+    if (step == Advance::held) return step;
     if (step == Advance::lapped) offset_ += range;
     if (step == Advance::reset) {
-      restarted_above_ = 0;    // nothing has confirmed the new level yet
+      if (raw < last_ && (!before_ || last_ > before_->last)) before_ = Before{last_, total_, raw, unchanged_since_};
+      if (before_) before_->first = raw;
       offset_ += last_ - raw;  // modulo 2^64; total_ stays where it was
+    } else if (before_ && (step == Advance::lapped || raw >= before_->last)) {
+      before_.reset();
     }
+    is_new_level_ = step == Advance::reset || (is_new_level_ && raw == last_);
     if (!seen_ || raw != last_) unchanged_since_ = begin;
     if (step != Advance::gained) last_ = raw;  // accepted: no longer a step back
     (void)advance(raw);
@@ -63,6 +75,8 @@ class MonotonicCounter {
     if (!seen_) return;
     seen_ = false;
     rebase_ = true;
+    is_new_level_ = false;
+    before_.reset();
   }
   // Adds time known from another source.
   void add(std::uint64_t amount) {
@@ -73,11 +87,27 @@ class MonotonicCounter {
   std::uint64_t total() const { return total_; }
 
  private:
+  struct Before {
+    std::uint64_t last, total;  // before the reset
+    std::uint64_t first;        // after it
+    Nanoseconds since;          // last was read first
+  };
+
+  // Whether the source jumped from where it seemed to have restarted to where it would be if it had not: soon, or
+  // faster than it can, and by more than all it gained there, so that one which grows past its old level is none.
+  bool was_dip(std::uint64_t raw, const GainBound& bound, Nanoseconds end) const {
+    if (!before_ || raw < before_->last || raw < last_ || raw - last_ <= last_ - before_->first) return false;
+    const Nanoseconds time = end - unchanged_since_;
+    return (time <= std::chrono::minutes(10) || static_cast<double>(raw - last_) > bound.most(time)) &&
+           static_cast<double>(raw - before_->last) <= 2 * bound.most(end - before_->since);
+  }
+
   std::uint64_t last_ = 0;
   std::uint64_t offset_ = 0;
   std::uint64_t total_ = 0;
-  Nanoseconds unchanged_since_{};                 // advance_bounded()
-  std::optional<std::uint64_t> restarted_above_;  // a lower reading above this is no dip; after one, and after a reset
+  Nanoseconds unchanged_since_{};  // advance_bounded()
+  std::optional<Before> before_;   // the last reset, until its old level is reached
+  bool is_new_level_ = false;      // nothing has confirmed the level since the last reset: a lower one is no dip
   bool seen_ = false;
   bool rebase_ = false;
 };

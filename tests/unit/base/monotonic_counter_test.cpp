@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <vector>
 
 using namespace igpu;
 using namespace std::chrono_literals;
@@ -57,38 +58,49 @@ TEST_CASE("a step back too early to be a wrap is a reset: nothing is added for i
   CHECK(bounded.counter.total() == 960);
 }
 
-TEST_CASE("one lower reading that does not begin near zero is held, and costs nothing when the source goes on") {
-  Bounded bounded;
-  (void)bounded.read(700, 0s);
-  CHECK(bounded.read(600, 1s) == Advance::held);
-  CHECK(bounded.counter.total() == 700);
-  CHECK(bounded.read(720, 2s) == Advance::gained);
-  CHECK(bounded.counter.total() == 720);
-  CHECK(bounded.read(610, 3s) == Advance::held);  // another one, not the second in a row
-  CHECK(bounded.read(730, 4s) == Advance::gained);
-  CHECK(bounded.counter.total() == 730);
+TEST_CASE("what a source reads after a step back decides whether it restarted or dipped") {
+  struct Row {
+    const char* what;
+    std::vector<std::uint64_t> readings;  // one a second, after 700
+    std::vector<std::uint64_t> totals;    // after each
+  };
+  const std::vector<Row> rows = {
+      {"one lower reading is a dip", {600, 720}, {700, 720}},
+      {"so are two", {600, 605, 720}, {700, 700, 720}},
+      {"and any number, growing or not", {600, 610, 610, 590, 600, 610, 720}, {700, 700, 700, 700, 700, 700, 720}},
+      {"two dips", {600, 720, 610, 730}, {700, 720, 720, 730}},
+      {"a dip from which it grows past its old level", {690, 698, 706}, {700, 700, 706}},
+      {"a single 0", {0, 720}, {700, 720}},
+      {"0 twice", {0, 0, 725}, {700, 700, 725}},
+      {"near zero, and back", {5, 7, 725}, {700, 702, 725}},
+      {"back by less than it grew meanwhile", {5, 15, 701}, {700, 710, 710}},
+      {"lower twice, and back", {8, 0, 725}, {700, 700, 725}},
+      {"a restart", {0, 8, 16, 26}, {700, 708, 716, 726}},
+      {"a restart that is seen late", {12, 20}, {700, 708}},
+      {"one reading that is too high", {3000, 715, 720}, {700, 700, 705}},
+      {"two that are too high, and the same", {3000, 3000, 720}, {700, 700, 700}},
+      {"too high, then elsewhere", {3000, 300, 310}, {700, 700, 710}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    Bounded bounded;
+    Nanoseconds at = 0s;
+    (void)bounded.read(2700, at);  // beyond its range, so that no reading looks like a wrap
+    for (std::size_t i = 0; i < row.readings.size(); ++i) {
+      CAPTURE(i);
+      (void)bounded.read(row.readings[i] + (row.readings[i] < 100 ? 0 : 2000), at += 1s);
+      CHECK(bounded.counter.total() == row.totals[i] + 2000);
+    }
+  }
 }
 
-TEST_CASE("a source that goes on from the lower reading restarted there: nothing is added for the gap") {
-  Bounded bounded;
-  (void)bounded.read(700, 0s);
-  CHECK(bounded.read(600, 1s) == Advance::held);
-  CHECK(bounded.read(600, 2s) == Advance::held);  // it has not moved yet: either may be true
-  CHECK(bounded.read(580, 3s) == Advance::held);
-  CHECK(bounded.read(590, 4s) == Advance::reset);
-  CHECK(bounded.counter.total() == 700);
-  CHECK(bounded.read(600, 5s) == Advance::gained);
-  CHECK(bounded.counter.total() == 710);
-}
-
-TEST_CASE("a value that did not last is no level to dip from: the source is believed when it steps back from it") {
+TEST_CASE("a restarted source that grows past its old level has not dipped") {
   Bounded bounded;
   (void)bounded.read(100, 0s);
-  CHECK(bounded.read(900, 1s) == Advance::reset);
-  CHECK(bounded.read(110, 2s) == Advance::reset);
-  CHECK(bounded.counter.total() == 100);
-  CHECK(bounded.read(120, 3s) == Advance::gained);
-  CHECK(bounded.counter.total() == 110);
+  CHECK(bounded.read(2, 1s) == Advance::reset);
+  std::uint64_t raw = 2;
+  for (Nanoseconds at = 2s; at < 20s; at += 1s) CHECK(bounded.read(raw += 10, at) == Advance::gained);
+  CHECK(bounded.counter.total() == 100 + raw - 2);
 }
 
 TEST_CASE("a young count that loses less than half dips, although it could have restarted and come that far") {

@@ -198,21 +198,38 @@ TEST_CASE("a step back to near zero that is not a wrap costs one window of power
   CHECK(run.value(kWatts, {{"domain", "package"}}) == 20);
 }
 
-TEST_CASE("a step back to another level costs a window more, in which it could be one wrong reading") {
+TEST_CASE("while a count is lower than it was there is no power; its energy counts once when it is back") {
   TestMachine m;
   const Gpu gpu = laptop(m);
   m.tree.write(kPackageZone, "9000000000\n");
   Run run(m, gpu);
   run.collect();
-  for (const char* const held : {"4000000000\n", "4020000000\n"}) {
+  for (const char* const held : {"8500000000\n", "8520000000\n"}) {
     m.tree.write(kPackageZone, held);
     run.collect_after(1s);
     CHECK(run.value(kJoules, {{"domain", "package"}}) == 9000);
     CHECK(run.count(kWatts, {{"domain", "package"}}) == 0);
   }
-  m.tree.write(kPackageZone, "4040000000\n");
+  m.tree.write(kPackageZone, "9060000000\n");
   run.collect_after(1s);
-  CHECK(run.value(kJoules, {{"domain", "package"}}) == 9020);
+  CHECK(run.value(kJoules, {{"domain", "package"}}) == 9060);
+  CHECK(run.value(kWatts, {{"domain", "package"}}) == 20);
+}
+
+TEST_CASE("a single reading of 0 loses no energy and makes up no power") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  m.tree.write(kPackageZone, "9000000000\n");
+  Run run(m, gpu);
+  run.collect();
+  for (const auto& [text, joules] : {std::pair("0\n", 9000), std::pair("9040000000\n", 9040)}) {
+    m.tree.write(kPackageZone, text);
+    run.collect_after(1s);
+    CHECK(run.value(kJoules, {{"domain", "package"}}) == joules);
+    CHECK(run.count(kWatts, {{"domain", "package"}}) == 0);
+  }
+  m.tree.write(kPackageZone, "9060000000\n");
+  run.collect_after(1s);
   CHECK(run.value(kWatts, {{"domain", "package"}}) == 20);
 }
 
