@@ -24,8 +24,8 @@ std::string why_no_bpf(const Absent& absent) {
     case Reason::permission:
       return "bpf: the kernel denies BPF programs: give it CAP_BPF and CAP_PERFMON, or use auto";
     default:
-      return "bpf: this kernel does not run the programs: use auto, or Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF, "
-             "and the host's PID namespace";
+      return "bpf: this kernel does not run the programs: use auto, or a kernel (6.1 or newer) with "
+             "CONFIG_DEBUG_INFO_BTF, and the host's PID namespace";
   }
 }
 

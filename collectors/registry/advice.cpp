@@ -143,12 +143,6 @@ constexpr Row kRows[] = {
     {Reason::permission, kAnyNeed, 0, nullptr, "no permission to read a file",
      "check the permissions of the mounted /sys (a read-only bind mount is enough)"},
 
-    {Reason::kernel, bit(Need::perf_events), 0, nullptr,
-     "this kernel's driver does not offer the PMU or the events (ENOENT/ENODEV)",
-     "a newer kernel: the PMU came with 4.16 for i915, with 6.15 to 6.17 for xe"},
-    {Reason::kernel, bit(Need::awake_event), 0, nullptr,
-     "this kernel's driver does not offer the event software-gt-awake-time",
-     "a newer kernel: i915 offers it in 5.15 and newer"},
     {Reason::kernel, bit(Need::rapl_pmu) | bit(Need::powercap_file), 0, nullptr,
      "this kernel offers neither the PMU power nor an energy zone in /sys/class/powercap",
      "the modules rapl and intel_rapl_msr; a virtual machine has neither", Rights::none,
@@ -160,9 +154,6 @@ constexpr Row kRows[] = {
     {Reason::kernel, bit(Need::other_processes), 0, nullptr,
      "/proc cannot be read here: it is not mounted, or --path.procfs names another folder",
      "mount procfs, or set --path.procfs to where it is mounted"},
-    {Reason::kernel, bit(Need::card_hwmon), 0, nullptr,
-     "this kernel's driver offers no energy counter of the card in hwmon",
-     "a newer kernel with CONFIG_HWMON: it came with 6.2 for i915, with 6.8 for xe"},
     {Reason::kernel, bit(Need::client_finder), EOPNOTSUPP, nullptr,
      "this kernel lists GPU clients by BPF, but does not report new ones (kernel.ftrace_enabled=0, or no "
      "CONFIG_FUNCTION_TRACER)",

@@ -98,7 +98,7 @@ LayerOutcome absent() {
   }
   if (errno == ENOSYS) {
     return LayerOutcome::missing("this kernel has no Landlock",
-                                 "use a kernel from 5.13 on, built with CONFIG_SECURITY_LANDLOCK");
+                                 "use a kernel built with CONFIG_SECURITY_LANDLOCK (5.13 or newer)");
   }
   return landlock_failed("landlock_create_ruleset");
 }

@@ -97,14 +97,12 @@ TEST_CASE("render node, other users' processes and root-only files each have the
 
 TEST_CASE("a missing source is not blamed on another source's kernel version") {
   const auto on_kernel = [](Need need) { return advise({"f", "x.", need}, {Reason::kernel, ENOENT}, {}); };
-  CHECK(says(on_kernel(Need::perf_events).hint, "4.16"));
-  for (const Need need :
-       {Need::awake_event, Need::rapl_pmu, Need::powercap_file, Need::imc_pmu, Need::card_hwmon, Need::nothing_special})
-    CHECK_FALSE(says(on_kernel(need).hint, "4.16"));
+  // Releases are in the features' own rows, by driver.
+  for (const Need need : {Need::perf_events, Need::awake_event, Need::rapl_pmu, Need::powercap_file, Need::imc_pmu,
+                          Need::card_hwmon, Need::nothing_special})
+    CHECK(on_kernel(need).hint.find_first_of("0123456789") == std::string::npos);
   CHECK(says(on_kernel(Need::imc_pmu).command, "modprobe intel_uncore"));
   CHECK(says(on_kernel(Need::rapl_pmu).command, "intel_rapl_msr"));
-  CHECK(says(on_kernel(Need::card_hwmon).hint, "6.2"));
-  CHECK(says(on_kernel(Need::awake_event).hint, "5.15"));
 
   const Absent refused{Reason::permission, EACCES};
   for (const Need need : {Need::awake_event, Need::rapl_pmu, Need::imc_pmu})

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "igpu/monitor.h"
+#include "registry/advice.h"
 #include "support/test_machine.h"
 
 using namespace igpu;
@@ -19,6 +20,14 @@ namespace {
 constexpr FeatureDescriptor kBusy{"engine_busy", "x.", Need::perf_events};
 constexpr KernelAbsence kNoFan[] = {{{}, {}, "no fan", "Linux 6.12 or newer"}};
 constexpr FeatureDescriptor kFan{"fan", "x.", Need::nothing_special, false, kNoFan};
+
+Gpu discrete_of(Driver driver) {
+  Gpu gpu;
+  gpu.driver = driver;
+  gpu.kind = GpuKind::discrete;
+  return gpu;
+}
+const Gpu kI915 = discrete_of(Driver::i915), kXe = discrete_of(Driver::xe);
 
 struct Kept {
   TestMachine m;
@@ -103,6 +112,23 @@ TEST_CASE("no hint of any feature wants a release of Linux that the running kern
     }
   }
   CHECK(reached > 20);
+}
+
+TEST_CASE("a reason is that of the GPU's own driver: no hint names another driver's release") {
+  std::set<const FeatureDescriptor*> all;
+  for (const CollectorDescription& collector : describe_collectors())
+    all.insert(collector.features.begin(), collector.features.end());
+  for (const FeatureDescriptor* feature : all) {
+    for (const Gpu* const gpu : {static_cast<const Gpu*>(nullptr), &kI915, &kXe}) {
+      CAPTURE(feature->name);
+      const Advice advice = advise(*feature, {Reason::kernel}, {}, gpu);
+      CAPTURE(advice.hint);
+      const bool names_i915 = says(advice.hint, "i915"), names_xe = says(advice.hint, "for xe");
+      CHECK_FALSE((names_i915 && names_xe));
+      CHECK_FALSE((gpu == &kI915 && names_xe));
+      CHECK_FALSE((gpu == &kXe && names_i915));
+    }
+  }
 }
 
 TEST_CASE("what a hint says beside the release stays; a release that is not reached yet does, too") {
