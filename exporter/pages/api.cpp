@@ -154,14 +154,18 @@ void Api::answer_flights(const HttpRequest& request, HttpResponse& response) {
     of_client += text && known->second.client == client ? text->size() : 0;
     known = text ? std::next(known) : flight_texts_.erase(known);
   }
-  if (bytes >= kMostFlightBytes || of_client >= kMostOfClient) {
+  // Only who reads nothing else may have a text that is larger than his budget.
+  std::shared_ptr<const std::string> text;
+  if (bytes < kMostFlightBytes && of_client < kMostOfClient)
+    text = std::make_shared<const std::string>(lines ? flight_json_lines(**flight)
+                                                     : flight_trace(**flight, boottime_offset()));
+  if (!text || (of_client > 0 && of_client + text->size() > kMostOfClient)) {
     response.fail(503, "this address, or many others, are reading large flights; try again in some seconds");
     response.headers.emplace_back("Retry-After", "10");
     return;
   }
-  response.shared_body = std::make_shared<const std::string>(lines ? flight_json_lines(**flight)
-                                                                   : flight_trace(**flight, boottime_offset()));
-  flight_texts_[{number, form}] = {response.shared_body, client};
+  response.shared_body = text;
+  flight_texts_[{number, form}] = {text, client};
 }
 
 void Api::begin_stream(const HttpRequest& request, HttpResponse& response) {

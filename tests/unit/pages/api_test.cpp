@@ -129,7 +129,8 @@ TEST_CASE("slow readers of flights take no room from other addresses") {
   const auto flights = std::make_shared<Flights>();
   for (std::size_t i = 0; i < Flights::kMost; ++i) {
     Flight flight;
-    flight.faults = {{"0000:03:00.0", std::string(3U << 20, 'x'), Nanoseconds(1)}};
+    const std::size_t size = i == 9 ? Api::kMostOfClient + 1 : 2'600'000;
+    flight.faults = {{"0000:03:00.0", std::string(size, 'x'), Nanoseconds(1)}};
     flights->add(std::move(flight));
   }
   Api api(metrics, source, AllowedOrigins(), {}, std::chrono::steady_clock::now, flights);
@@ -157,6 +158,10 @@ TEST_CASE("slow readers of flights take no room from other addresses") {
   CHECK(get(8, other) == 200);
   being_sent.clear();
   CHECK(get(9, reader) == 200);
+  CHECK(get(10, reader) == 503);  // beyond an address's budget, which is in use
+  being_sent.clear();
+  CHECK(get(10, reader) == 200);
+  CHECK(get(9, reader) == 503);
 }
 
 TEST_CASE("there are 64 streams; one that ends makes place, and a refusal names the snapshot") {

@@ -214,14 +214,15 @@ TEST_CASE("large flights that slow clients read take a bounded amount of memory;
   for (int i = 0; i < 2; ++i) flights->add(large);
   for (int i = 0; i < 2; ++i) flights->add({});
   Routes routes("/metrics", metrics, source, requests, readiness, AllowedOrigins(), {}, {flights, {}});
-  const auto get = [&](const std::string& path) {
+  const auto get = [&](const std::string& path, const std::string& client = {}) {
     FakeRequest request;
     request.path_text = path;
+    request.client_text = client;
     HttpResponse response;
     routes.handle(request, response);
     return response;
   };
-  const HttpResponse small = get("/api/v1/flights/3.jsonl");
+  const HttpResponse small = get("/api/v1/flights/3.jsonl", "\x0a\x01\x01\x01");
   HttpResponse first = get("/api/v1/flights/1.jsonl");
   CHECK(first.status == 200);
   for (const char* path : {"/api/v1/flights/1.pftrace", "/api/v1/flights/2.jsonl", "/api/v1/flights/4.jsonl"}) {
