@@ -18,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kStart(60);                    // to load libraries, on a loaded machine
 constexpr std::chrono::seconds kGrace(2);                     // after the time of a request, for its answer
+constexpr std::chrono::milliseconds kShortestIdle(100);       // at least, so that no process keeps this one busy
 constexpr std::uint64_t kLargest = std::uint64_t{64} << 20U;  // more than the queue holds
 
 using Text = std::array<char, 1024>;
@@ -105,19 +106,25 @@ PushOutcome HelperTarget::deliver(std::string_view bytes, const PushWait& wait) 
 }
 
 void HelperTarget::idle(const PushWait& wait) {
+  const PushWait least{std::min(wait.until, Clock::now() + kShortestIdle), wait.interrupt};
   // That it has ended is said by the next delivery.
-  if (!socket_ || !ask(Request::idle, {}, wait).problem.empty()) (void)wait.on(-1, 0);
+  const bool works = socket_ && ask(Request::idle, {}, wait).problem.empty();
+  (void)(works ? least : wait).on(-1, 0);
 }
 
 void HelperTarget::stop(const PushWait& wait) { (void)ask(Request::stop, {}, wait); }
 
-// After an interruption the rest of the request is sent before the next one, and its answer is passed over.
+// After an interruption the rest of a request that was sent in part goes before the next one, and its answer is passed
+// over.
 PushOutcome HelperTarget::ask(Request what, std::string_view bytes, const PushWait& wait) {
   if (!socket_) return ended();
   const std::string standing = readings_->standing();
   const Head head{++serial_, what, wait.left().count(), standing.size(), bytes.size()};
   const void* const raw = &head;
+  // A process that has stopped reading must not make it grow: what it has not begun to read is not sent any more.
+  if (sent_ <= begun_) message_.resize(begun_);
   message_.erase(0, sent_);
+  begun_ = message_.size();
   sent_ = 0;
   message_.append(static_cast<const char*>(raw), sizeof head).append(standing).append(bytes);
   PushWait::Ended how = PushWait::Ended::ready;

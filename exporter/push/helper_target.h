@@ -49,9 +49,9 @@ class HelperTarget final : public PushTarget {
   PushOutcome ended();
 
   std::unique_ptr<PushReadings> readings_;
-  UniqueFd socket_;  // empty: the other process has ended
-  std::string message_;
-  std::size_t sent_ = 0;
+  UniqueFd socket_;      // empty: the other process has ended
+  std::string message_;  // the rest of a request that the other process has begun to read, then the newest
+  std::size_t sent_ = 0, begun_ = 0;
   std::unique_ptr<Answer> answer_;  // as far as it came
   std::size_t received_ = 0;
   std::uint32_t serial_ = 0, answered_ = 0;  // of the last request and of the last answer

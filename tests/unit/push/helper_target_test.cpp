@@ -33,18 +33,24 @@ struct FakeClient final : PushClient {
   void keep(std::string_view standing) override { kept = standing; }
   PushOutcome deliver(std::string_view bytes, const PushWait& wait) override {
     delivered = bytes;
+    ++deliveries;
+    while (blocked) std::this_thread::sleep_for(1ms);
     if (throws) throw std::runtime_error("broken");
     if (!waits) return answer;
     waiting = true;
     interrupted = wait.on(-1, 0) == PushWait::Ended::interrupted;
     return PushOutcome::later("");
   }
+  void idle(const PushWait& wait) override {
+    if (idles) (void)wait.on(-1, 0);
+  }
   void stop(const PushWait&) override { stopped = true; }
 
   std::string kept, delivered;
   PushOutcome answer;
-  bool throws = false, waits = false;
-  std::atomic<bool> waiting = false, interrupted = false, stopped = false;
+  bool throws = false, waits = false, idles = true;
+  int deliveries = 0;
+  std::atomic<bool> blocked = false, waiting = false, interrupted = false, stopped = false;
 };
 
 class Helper {
@@ -133,6 +139,31 @@ TEST_CASE("an interruption reaches the client with the next request, and its lat
   helper.target->stop(Helper::soon());
   CHECK(helper.client.interrupted);
   CHECK(helper.client.stopped);
+}
+
+TEST_CASE("what a process that has stopped reading did not begin to read is dropped, not kept for ever") {
+  Helper helper;
+  helper.client.blocked = true;
+  helper.start();
+  WakeUp now;
+  now.raise();                             // each attempt is given up at once
+  const std::string item(1'000'000, 'x');  // more than a socket takes
+  for (int i = 0; i < 20; ++i) (void)helper.target->deliver(item, {Clock::now() + 60s, now.descriptor()});
+  helper.client.blocked = false;
+  const std::string last(1'000'001, 'y');
+  CHECK(helper.target->deliver(last, Helper::soon()).problem.empty());
+  CHECK(helper.client.delivered == last);
+  CHECK(helper.client.deliveries <= 3);
+}
+
+TEST_CASE(
+    "a process that answers at once while there is nothing to do keeps this one no busier than ten times a second") {
+  Helper helper;
+  helper.client.idles = false;
+  helper.start();
+  const auto begin = Clock::now();
+  for (int i = 0; i < 3; ++i) helper.target->idle(Helper::soon());
+  CHECK(Clock::now() - begin >= 300ms);
 }
 
 TEST_CASE("a process that could not start says why") {
