@@ -2,6 +2,7 @@
 #include "push/address.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 
 #include <algorithm>
 #include <array>
@@ -108,7 +109,8 @@ const char* first_of(const PushEnvironment& environment, std::initializer_list<s
 
 }  // namespace
 
-bool is_address(const std::string& host) {
+bool is_address(const std::string& with_zone) {
+  const std::string host = with_zone.substr(0, with_zone.find("%25"));
   std::array<unsigned char, 16> address{};
   return ::inet_pton(AF_INET, host.c_str(), address.data()) == 1 ||
          ::inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
@@ -140,6 +142,16 @@ PushAddress parse_push_address(std::string_view url, std::initializer_list<PushS
         std::string(credentials_flag));
   }
   if (parts.path.find_first_of("?#") != parts.path.npos) reject("has a query or a fragment");
+  // The process that talks to the receiver may not ask for the number of an interface.
+  if (const std::size_t zone = parts.host.find('%'); zone != parts.host.npos) {
+    std::string name = parts.host.substr(zone + 1);
+    unsigned number = ::if_nametoindex(name.c_str());
+    if (number == 0 && name.starts_with("25")) number = ::if_nametoindex((name = name.substr(2)).c_str());
+    if (number == 0) number = number_of<unsigned>(name).value_or(0);
+    if (number == 0 || parts.host.find(':') == parts.host.npos)
+      reject("names the network interface " + name + ", which is not there");
+    parts.host = parts.host.substr(0, zone) + "%25" + std::to_string(number);
+  }
   return {parts.scheme, parts.host, parts.path, parts.port.value_or(scheme->port), scheme->tls};
 }
 
@@ -148,7 +160,7 @@ PushRoute route_to(PushAddress address, const PushEnvironment& environment) {
   const PushAddress& to = route.address;
   route.endpoint = {to.host, to.port};
   const char* const none = first_of(environment, {"no_proxy", "NO_PROXY"});
-  if (none != nullptr && needs_no_proxy(to.host, none)) return route;
+  if (none != nullptr && needs_no_proxy(to.host.substr(0, to.host.find('%')), none)) return route;
   const std::string own = to.scheme + "_proxy";
   // HTTP_PROXY is what a CGI program gets from a client's header Proxy.
   const char* proxy = first_of(environment, {own, to.scheme == "http" ? own : upper(own), "all_proxy", "ALL_PROXY"});

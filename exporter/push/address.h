@@ -9,7 +9,7 @@
 
 namespace igpu::exporter {
 
-bool is_address(const std::string& host);  // of IPv4 or IPv6, not a name
+bool is_address(const std::string& host);  // of IPv4 or IPv6, perhaps with a zone, as PushAddress has it; not a name
 
 // To which the process that talks to the receiver connects.
 struct PushEndpoint {
@@ -25,7 +25,7 @@ struct PushScheme {
 
 // A URL without user, query and fragment.
 struct PushAddress {
-  std::string scheme, host, path;  // host: without []; path: "" or begins with /
+  std::string scheme, host, path;  // host: without [], a zone as its number: "fe80::1%252"; path: "" or begins with /
   std::uint16_t port = 0;
   bool tls = false;
 

@@ -455,6 +455,9 @@ def ipv6(binary, work):
     with Receiver(address="::1") as receiver, Pushing(binary, work / "log", f"http://[::1]:{receiver.port}"):
         wait_for(lambda: receiver.readings, "a reading over IPv6")
         check(receiver.requests[0][1]["Host"] == f"[::1]:{receiver.port}", f"its Host: {receiver.requests[0][1]}")
+    # A zone is looked up at the start: the process that connects may not.
+    with Receiver(address="::1") as receiver, Pushing(binary, work / "log", f"http://[::1%25lo]:{receiver.port}"):
+        wait_for(lambda: receiver.requests, "a reading is pushed to an address with a zone")
 
 
 def proxy(binary, work):

@@ -2,6 +2,7 @@
 #include "push/address.h"
 
 #include <doctest/doctest.h>
+#include <net/if.h>
 
 #include <filesystem>
 #include <map>
@@ -88,6 +89,26 @@ TEST_CASE("the environment's proxy is used by curl's rules") {
   CHECK(route("https://h", {{"https_proxy", ""}}).proxy.empty());
   CHECK_THROWS_AS(route("http://h", {{"http_proxy", "socks4://p"}}), std::invalid_argument);
   CHECK_THROWS_AS(route("http://h", {{"http_proxy", "http://:1"}}), std::invalid_argument);
+}
+
+TEST_CASE("the zone of an address is an interface of this machine, by name or number") {
+  const std::string lo = std::to_string(::if_nametoindex("lo"));
+  REQUIRE(lo != "0");
+  for (const std::string& zone : {std::string("lo"), std::string("25lo"), lo, "25" + lo}) {
+    CAPTURE(zone);
+    const PushAddress address = parse_otlp_address("http://[fe80::1%" + zone + "]:4318");
+    CHECK(address.host == "fe80::1%25" + lo);
+    CHECK(address.authority() == "[fe80::1%25" + lo + "]:4318");
+    CHECK(is_address(address.host));
+    CHECK(route("http://[fe80::1%" + zone + "]", {{"http_proxy", "p"}, {"no_proxy", "fe80::/10"}}).proxy.empty());
+  }
+  try {
+    (void)parse_otlp_address("http://[fe80::1%absent0]:4318");
+    FAIL("accepted");
+  } catch (const std::invalid_argument& error) {
+    CHECK(std::string(error.what()).find("names the network interface absent0, which is not there") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("no_proxy has names, what ends in them, addresses and networks") {
