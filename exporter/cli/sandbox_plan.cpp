@@ -49,6 +49,23 @@ std::string existing_folder(const std::string& folder) {
   return error || !found.has_relative_path() ? folder : found.string();
 }
 
+// Settings of the name service, and its modules. A file that is replaced by renaming needs a rule for its folder: that
+// of resolv.conf, which changes with the network, is often another one than /etc, where keys are.
+std::vector<std::string> files_of_resolver() {
+  std::vector<std::string> readable{
+      "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/usr/lib", "/usr/lib64", "/lib", "/lib64"};
+  const std::vector<std::string> folders = folders_of("/etc/resolv.conf");
+  if (folders.size() < 2) {
+    readable.emplace_back("/etc");
+    return readable;
+  }
+  readable.push_back(folders[1]);
+  for (const char* file : {"gai.conf", "host.conf", "hosts", "ld.so.cache", "mdns.allow", "networks", "nsswitch.conf",
+                           "protocols", "services"})
+    readable.push_back(std::string("/etc/") + file);
+  return readable;
+}
+
 // Other files in them may be private keys.
 constexpr std::array<std::string_view, 5> kMixedFolders{"/", "/etc", "/etc/ssl", "/etc/pki", "/etc/pki/tls"};
 
@@ -97,10 +114,7 @@ SandboxPlan sandbox_plan(const Options& options) {
 
   plan.client_files.readable = files_of_clients(options);
   if (options.push.cacert.empty()) add_authorities(plan.push_files.readable);  // each push reads them again
-  // Settings of the name service, which may be replaced at any time, and its modules.
-  plan.resolver_files.readable = {
-      "/etc",  "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/usr/lib", "/usr/lib64", "/lib",
-      "/lib64"};
+  plan.resolver_files.readable = files_of_resolver();
   plan.files = plan.client_files;
   std::vector<std::string>& readable = plan.files.readable;
   for (std::string& folder : folders_of(rules)) readable.push_back(std::move(folder));

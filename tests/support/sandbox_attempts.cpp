@@ -581,6 +581,8 @@ constexpr Attempt kAttempts[] = {
     {"shared_memory", For::nobody_yet, [](const S&) { return done(::syscall(SYS_shmget, 0, 4096UL, 0)); }},
     {"message_queue", For::nobody_yet, [](const S&) { return done(::syscall(SYS_mq_open, "x", O_RDONLY, 0, nullptr)); }},
     {"setuid", For::nobody, [](const S&) { return done(::syscall(SYS_setuid, ::getuid())); }},
+    {"setreuid", For::nobody, [](const S&) { return done(::syscall(SYS_setreuid, -1, ::getuid())); }},
+    {"setresuid", For::nobody, [](const S&) { return done(::syscall(SYS_setresuid, -1, ::getuid(), -1)); }},
     {"setgroups", For::nobody_yet, [](const S&) { return done(::syscall(SYS_setgroups, 0UL, nullptr)); }},
     {"capset", For::nobody, [](const S&) { return sets_capabilities(); }},
     {"limit", For::nobody, [](const S&) {

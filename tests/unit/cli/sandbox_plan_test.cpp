@@ -51,6 +51,15 @@ TEST_CASE("threads that serve clients may read their own /proc, and nothing of t
   CHECK(plan.client_files.devices.empty());
 }
 
+TEST_CASE("a resolver reads all of /etc only where resolv.conf is a file of it, which is replaced by renaming") {
+  const std::vector<std::string> readable = sandbox_plan({}).resolver_files.readable;
+  const std::vector<std::string> folders = folders_of("/etc/resolv.conf");
+  CHECK(holds(readable, "/etc") == (folders.size() < 2));
+  CHECK(holds(readable, "/etc/hosts") == (folders.size() == 2));
+  CHECK(holds(readable, folders.back()));
+  CHECK(holds(readable, "/run/systemd/resolve"));
+}
+
 TEST_CASE(
     "what all threads read together is more than that by what the GPUs need; processes' folders are listed only") {
   Options options;
