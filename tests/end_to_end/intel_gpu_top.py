@@ -240,6 +240,7 @@ def without_rights():
     records = json.loads(out)
     check(status == 0 and len(records) == 2 and set(records[0]["engines"]) >= {"Render/3D", "Video"}, f"without rights: {out[:300]}")
     check(err.startswith("intel_gpu_top: ") and all(line.startswith("intel_gpu_top: ") for line in err.splitlines()), f"the note: {err}")
+    check(len(err.splitlines()) == len(set(err.splitlines())), f"several features lack the same right, which is said once: {err}")
 
 
 def signals():
