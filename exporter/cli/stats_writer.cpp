@@ -8,7 +8,6 @@
 #include "cli/stats_table.h"
 #include "cli/usage_error.h"
 #include "format/csv_rows.h"
-#include "format/influx_lines.h"
 #include "format/intel_gpu_top_json.h"
 #include "format/json_lines.h"
 #include "format/prometheus_text.h"
@@ -143,9 +142,6 @@ constexpr StatsFormat kFormats[] = {
        return std::make_unique<JsonLineWriter>(options.monitor.sysfs_root);
      }},
     {.name = "csv", .make = make<CsvWriter>, .alone = false},
-    {.name = "influx", .make = kPlain<[](const StatsReading& reading, std::string& out) {
-                         write_influx_lines(reading.page, reading.time, out);
-                       }>},
     {.name = "prometheus",
      .make = kPlain<[](const StatsReading& reading, std::string& out) { write_prometheus_text(reading.page, out); }>},
     {.name = "intel_gpu_top", .make = make_intel_gpu_top, .alone = false},

@@ -73,27 +73,12 @@ def command_of_the_build(folder, machine):
     return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
 
 
-def telegraf(page, environment):
+def telegraf(page):
     plugin, = tomllib.loads(text("telegraf/prometheus.conf"))["inputs"].pop("prometheus")
     known_keys("telegraf/prometheus.conf", plugin, "urls", "interval", "metric_version", "namedrop", "namepass")
     check(plugin["urls"] == [DEFAULT_URL], f"telegraf: {plugin['urls']}")
     for pattern in plugin["namedrop"]:
         check(fnmatch.filter(page.names, pattern), f"telegraf: {pattern} drops nothing")
-
-    plugin, = tomllib.loads(text("telegraf/execd.conf"))["inputs"].pop("execd")
-    known_keys("telegraf/execd.conf", plugin, "command", "signal", "restart_delay", "data_format", "namedrop")
-    check(plugin["signal"] == "none" and plugin["data_format"] == "influx", "telegraf: the program keeps its own time")
-    program, *arguments = plugin["command"]
-    check(program == "/usr/bin/intel-gpu-exporter", f"telegraf: {program}")
-    check("--interval=10s" in arguments, f"telegraf: {arguments}")
-    shorter = [argument.replace("=10s", "=100ms") for argument in arguments]
-    ran = subprocess.run(["intel-gpu-exporter", *shorter, "--count=2"], env=environment, capture_output=True, text=True)
-    check(ran.returncode == 0 and not ran.stderr, f"telegraf: {ran.returncode} {ran.stderr}")  # it logs what comes on standard error
-    lines = ran.stdout.splitlines()
-    for line in lines:
-        check(re.fullmatch(r"intel_gpu_\w+(,\w+=(\\.|[^\\, =])+)* \w+=[-+.\de]+ \d{19}", line), f"telegraf: no line protocol: {line}")
-    check(any(line.startswith("intel_gpu_engine_busy_ratio,") for line in lines), "telegraf: no engines")
-    return 2
 
 
 def netdata(page):
@@ -449,7 +434,7 @@ def main():
                 librenms(exporter.url, page)
                 home_assistant(page, environment)
                 if machine == "rack":
-                    telegraf(page, environment)
+                    telegraf(page)
                     netdata(page)
                     config = {"scrape_configs": [{"job_name": "intel-gpu", "scrape_interval": "1s", "static_configs": [{"targets": [f"127.0.0.1:{exporter.port}"]}]}]}
                     with Prometheus(folder, yaml.safe_dump(config)) as prometheus:

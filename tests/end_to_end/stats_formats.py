@@ -78,39 +78,6 @@ def csv_rows():
             check(all(float(row[interrupts]) > 0 for row in rows), "interrupts per second")
 
 
-def line_protocol(text):
-    """(measurement, tags, field, value, time) of each line, parsed as the protocol's reference describes."""
-    for line in text.splitlines():
-        parts, last = [""], ""
-        for c in line:  # three parts, separated by spaces that are not escaped
-            if c == " " and last != "\\":
-                parts.append("")
-            else:
-                parts[-1] += c
-            last = c
-        series, fields, time = parts
-        key = [re.sub(r"\\([ ,=])", r"\1", part) for part in re.split(r"(?<!\\)[,=]", series)]
-        field, value = fields.split("=")
-        yield key[0], dict(zip(key[1::2], key[2::2])), field, float(value), int(time)
-
-
-def influx():
-    for profile in PROFILES:
-        out, _ = stream(profile, "influx")
-        points = list(line_protocol(out))
-        times = collections.Counter(point[4] for point in points)
-        check(len(times) == 3, f"{profile}: three timestamps: {times}")
-        check(all(len(str(time)) == 19 for time in times), f"{profile}: nanoseconds: {times}")
-        for name, tags, field, _, _ in points:
-            check(field == ("counter" if name.endswith("_total") else "gauge"), f"{profile}: field {field} of {name}")
-        seen = collections.Counter((name, tuple(sorted(tags.items())), time) for name, tags, _, _, time in points)
-        check(max(seen.values()) == 1, f"{profile}: each series once: {seen.most_common(1)}")
-    first = json.loads(stats("--simulate=arc-a770", "--json")[0])
-    series = sum(len(values) for part in [first, *first["gpus"]] for values in part["metrics"].values())
-    out = list(line_protocol(stats("--simulate=arc-a770", "--format=influx")[0]))
-    check(len(out) == series, f"every series of the page is a line: {len(out)} of {series}")
-
-
 def intel_gpu_top():
     # What the original printed on an Arc A380 (tests/captures), and its layout: tabs, six decimals, an array.
     captured = (source / "tests/captures/intel_gpu_top/json-2025-dg2-a380-open-array.txt").read_text()
@@ -262,7 +229,7 @@ def streams():
 
 def pipes():
     # The reader leaves between two readings, an hour apart, and right away.
-    for form in ("table", "json", "csv", "influx", "prometheus", "intel_gpu_top", "nvtop", "waybar"):
+    for form in ("table", "json", "csv", "prometheus", "intel_gpu_top", "nvtop", "waybar"):
         ran = subprocess.Popen([binary, "stats", "--simulate=arc-a770", f"--format={form}", "--interval=1h"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         ran.stdout.read(1)
@@ -280,7 +247,7 @@ def pipes():
 
 
 def bad_flags():
-    for arguments, allowed in ((["--format=xml"], "table, json, csv, influx, prometheus, intel_gpu_top, nvtop, waybar"), (["--count=0"], "from 1 to"),
+    for arguments, allowed in ((["--format=xml"], "table, json, csv, prometheus, intel_gpu_top, nvtop, waybar"), (["--count=0"], "from 1 to"),
                                (["--for=soon"], "500ms, 1s, 2m"), (["--interval=-1s"], "500ms, 1s, 2m"),
                                (["--simulate=nothing"], "arc-a770"), (["--fromat=csv"], "--format"),
                                (["--json", "--format=csv"], "contradicts --json")):
@@ -288,6 +255,6 @@ def bad_flags():
         check(status == 2 and out == "" and allowed in err and err.count("\n") == 1, f"{arguments}: {status} {err}")
 
 
-for part in (json_lines, csv_rows, influx, intel_gpu_top, prometheus, bars, nvtop, streams, pipes, bad_flags):
+for part in (json_lines, csv_rows, intel_gpu_top, prometheus, bars, nvtop, streams, pipes, bad_flags):
     part()
 finish("stats: ")

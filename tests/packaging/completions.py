@@ -140,7 +140,7 @@ def cases():
         ("", commands), ("help ", commands), ("help st", {"stats"}), ("health", {"healthcheck"}),
         ("--", flags_of()), ("stats --", flags_of("stats")), ("top --", flags_of("top")), ("serve --", flags_of("serve")),
         ("--js", set()), ("doctor --js", {"--json"}), ("--simulate rack doctor --js", {"--json"}),
-        ("stats --format ", {"table", "json", "csv", "influx", "prometheus", "intel_gpu_top", "nvtop", "waybar"}), ("stats --format=j", {"json"}),
+        ("stats --format ", {"table", "json", "csv", "prometheus", "intel_gpu_top", "nvtop", "waybar"}), ("stats --format=j", {"json"}),
         ("intel_gpu_top -o ", files),
         ("stats --format json --inter", {"--interval"}), ("--log.level ", {"debug", "info", "warn", "error"}),
         ("--log.format=", {"logfmt", "json"}), ("--collector.engines.xe-source ", {"auto", "pmu", "fdinfo"}),

@@ -120,9 +120,9 @@ TEST_CASE("stats prints one reading, a number of them, or a stream") {
   CHECK(options({"doctor", "--json"}).json);
   CHECK_THROWS_WITH_AS(options({"stats", "--json", "--format=table"}), "--format: \"table\" contradicts --json",
                        UsageError);
-  CHECK_THROWS_WITH_AS(
-      options({"stats", "--format=xml"}),
-      "--format: \"xml\" is none of table, json, csv, influx, prometheus, intel_gpu_top, nvtop, waybar", UsageError);
+  CHECK_THROWS_WITH_AS(options({"stats", "--format=xml"}),
+                       "--format: \"xml\" is none of table, json, csv, prometheus, intel_gpu_top, nvtop, waybar",
+                       UsageError);
   CHECK_THROWS_WITH_AS(parse({"serve", "--json"}), "--json is a flag of list, doctor, flights, stats, query",
                        UsageError);
   CHECK_THROWS_WITH_AS(parse({"list", "--count=3"}), "--count is a flag of stats, query", UsageError);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV and line protocol from pages that are written here; the end-to-end test reads whole machines.
+// CSV from pages that are written here; the end-to-end test reads whole machines.
 #include <doctest/doctest.h>
 
 #include <chrono>
-#include <cmath>
 #include <string>
 
 #include "format/csv_rows.h"
-#include "format/influx_lines.h"
 #include "support/sample_page.h"
 
 TEST_SUITE_BEGIN("stats_formats");
@@ -21,8 +19,6 @@ namespace {
 
 constexpr Metric<Ratio, 5> kBusyRatio{
     "intel_gpu_engine_busy_ratio", Kind::gauge, "Busy.", {"device", "gt", "engine", "class", "source"}};
-constexpr Metric<Count, 3> kProcessClients{
-    "intel_gpu_process_clients", Kind::gauge, "Clients.", {"device", "pid", "comm"}};
 constexpr Metric<Count, 1> kInterrupts{"intel_gpu_interrupts_total", Kind::counter, "Interrupts.", {"device"}};
 constexpr Metric<Watts, 3> kPower{"intel_gpu_power_watts", Kind::gauge, "Power.", {"device", "domain", "source"}};
 
@@ -33,13 +29,6 @@ std::string csv(CsvRows& rows, const SampleList& list) {
   const SampleList* lists[] = {&list};
   std::string out;
   rows.write(PageView(lists), kTime, 1s, out);
-  return out;
-}
-
-std::string influx(const SampleList& list) {
-  const SampleList* lists[] = {&list};
-  std::string out;
-  write_influx_lines(PageView(lists), kTime, out);
   return out;
 }
 
@@ -83,26 +72,9 @@ TEST_CASE("a class is a column of its own, from the engines if they are known an
   CHECK(csv(rows, list) == "2025-07-31T22:13:20.042Z,0000:00:02.0,0.25\n");
 }
 
-TEST_CASE("line protocol escapes tags, and replaces what it cannot express") {
-  SampleList list;
-  add_sample(list, kProcessClients, {kGpu, "7", "a b,c=d\\"}, 1);
-  add_sample(list, kProcessClients, {kGpu, "8", "\\\\"}, 2);
-  add_sample(list, kProcessClients, {kGpu, "9", "x\ny"}, 3);
-  add_sample(list, kInterrupts, {kGpu}, 0.5);
-  add_sample(list, kPower, {kGpu, "gpu", ""}, std::nan(""));
-  CHECK(influx(list) ==
-        "intel_gpu_process_clients,device=0000:00:02.0,pid=7,comm=a\\ b\\,c\\=d gauge=1 1754000000042000000\n"
-        "intel_gpu_process_clients,device=0000:00:02.0,pid=8,comm=_ gauge=2 1754000000042000000\n"
-        "intel_gpu_process_clients,device=0000:00:02.0,pid=9,comm=x\\ y gauge=3 1754000000042000000\n"
-        "intel_gpu_interrupts_total,device=0000:00:02.0 counter=0.5 1754000000042000000\n");
-}
-
-TEST_CASE("line protocol has a field for each bucket of a histogram; CSV leaves histograms out") {
+TEST_CASE("CSV leaves histograms out") {
   SampleList list;
   add_histogram(list, kPageWait, {kGpu, "video"}, {1, 0, 2, 0, 3}, 12.5);
-  CHECK(influx(list) ==
-        "test_wait_seconds,device=0000:00:02.0,class=video 1.6e-05=1,1e-04=1,1=3,1000000=3,+Inf=6,count=6,sum=12.5 "
-        "1754000000042000000\n");
   CsvRows rows;
   CHECK(csv(rows, list).empty());
 }
