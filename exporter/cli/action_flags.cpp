@@ -27,12 +27,6 @@ std::uint64_t sample(const Setting& given) {
   return Setting{{given.text().substr(kForm.size())}, given.origin}.number(1, 1'000'000);
 }
 
-std::int64_t clock_offset(const Setting& given) {
-  const bool negative = given.text().starts_with('-');
-  const Setting amount{{given.text().substr(negative ? 1 : 0)}, given.origin};
-  return (negative ? -1 : 1) * static_cast<std::int64_t>(amount.duration(0ns).count());
-}
-
 JobClass job_class(const Setting& word) {
   using enum JobClass;
   return word.choice<JobClass>({{"render", render},
@@ -122,11 +116,9 @@ void add_action_flags(std::vector<CommandFlag>& flags) {
       [](To to, Given given) { to.trace.to_seconds = seconds(given); });
 
   commands = {"trace export"};
-  add("format", "chrome|csv", "", "what it becomes; the file itself is a Perfetto trace", [](To to, Given given) {
-    to.trace.format = given.choice<std::string>({{"chrome", "chrome"}, {"csv", "csv"}});
+  add("format", "csv", "csv", "what it becomes; the file itself is a Perfetto trace", [](To, Given given) {
+    static_cast<void>(given.choice<bool>({{"csv", true}}));
   });
-  add("clock-offset", "TIME", "", "add this to every time",
-      [](To to, Given given) { to.trace.clock_offset_ns = clock_offset(given); });
 
   commands = {"level-zero run"};
   add("csv", "FILE", "", "one line for each call: process 42 writes run_pid42.csv if FILE is run.csv",

@@ -48,7 +48,6 @@ void finish_trace(const CommandLine& line, TraceArguments& trace) {
   trace.command = line.program;
   if (!line.operands.empty()) trace.file = line.operands.front();
   if (trace.duration.count() > 0 && !trace.command.empty()) throw UsageError("--duration or a command, not both");
-  if (trace.action == "export" && trace.format.empty()) throw UsageError("--format chrome or csv is missing");
   if (trace.from_seconds && trace.to_seconds && *trace.from_seconds >= *trace.to_seconds)
     throw UsageError("--from must be before --to");
 }

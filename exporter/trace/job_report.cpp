@@ -178,13 +178,11 @@ std::string trace_overview(const TraceFile& file) {
   return text;
 }
 
-std::string jobs_csv(const TraceFile& file, std::int64_t clock_offset_ns) {
+std::string jobs_csv(const TraceFile& file) {
   std::string text =
       "key,source,device,ring,class,instance,context,client,pid,tid,comm,submit_ns,handed_over_ns,start_ns,end_ns,end,"
       "queue_us,run_us,total_us,dependency_us,held_by,held_by_key,outcome,error,preempted\n";
-  const auto time = [&](std::uint64_t ns) {
-    return ns == 0 ? std::string() : std::to_string(static_cast<std::int64_t>(ns) + clock_offset_ns);
-  };
+  const auto time = [](std::uint64_t ns) { return ns == 0 ? std::string() : std::to_string(ns); };
   for (const Job& job : file.jobs) {
     const std::string end = !job.ended() ? "" : job.outcome == JobOutcome::bound ? "by" : "exact";
     for (const std::string& part : {key_text(job.key),

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,12 +14,11 @@ namespace igpu::exporter {
 // Counts of events and jobs, and of losses by cause.
 std::string trace_summary(const TraceFile& file);
 std::string trace_overview(const TraceFile& file);  // also of a flight
-std::string jobs_csv(const TraceFile& file, std::int64_t clock_offset_ns = 0);
+std::string jobs_csv(const TraceFile& file);
 std::string top_jobs(const TraceFile& file, std::size_t count);
 std::string job_histogram(const TraceFile& file, TraceArguments::Histogram which);
 std::string jobs_by(const TraceFile& file, std::string_view what);
 std::string timeline(const TraceFile& file, const TraceArguments& arguments);
-std::string chrome_trace(const TraceFile& file, std::int64_t clock_offset_ns);
 
 // What delayed the job most: "long queue", "slow run", ...
 std::string_view blocker(const Job& job);

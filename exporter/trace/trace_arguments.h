@@ -29,8 +29,6 @@ struct TraceArguments {
   std::string by;                                  // engine, context, process, workload
   std::size_t width = 100;                         // timeline: characters of a line, at least 40
   std::optional<double> from_seconds, to_seconds;  // since the first event
-  std::string format;                              // export: chrome, csv
-  std::int64_t clock_offset_ns = 0;
 };
 
 }  // namespace igpu::exporter

@@ -161,7 +161,7 @@ TEST_CASE("what docs/tracing.md shows on the sample recording works") {
     arguments.at(2) = source_folder() + "/docs/sample.pftrace";
     const ProgramOutcome outcome = run(arguments);
     CHECK(outcome.status == 0);
-    if (line.ends_with("--format chrome")) CHECK(Json::parse(outcome.output).at("traceEvents").size() > 50);
+    if (line.ends_with("--format csv")) CHECK(lines(outcome.output).size() > 50);
     if (line.ends_with("--by workload")) CHECK(holds(outcome, "channel-1.service"));
     if (line.ends_with("--width 80"))
       for (const std::string& row : lines(outcome.output)) CHECK_MESSAGE(text_width(row) <= 80, row);

@@ -19,7 +19,7 @@ FUZZ_TARGET(trace_file) {
   FUZZ_CHECK(file->first_ns <= file->last_ns);
   if (file->jobs.size() > 100) return 0;
   for (const std::string& text : {trace_overview(*file), jobs_csv(*file), top_jobs(*file, 3), timeline(*file, {}),
-                                  chrome_trace(*file, 0), job_histogram(*file, TraceArguments::Histogram::total)})
+                                  job_histogram(*file, TraceArguments::Histogram::total)})
     FUZZ_CHECK(text.find('\x1b') == std::string::npos);
   const auto again = read_trace(igpu::test::perfetto_copy(*file));
   FUZZ_CHECK(again);
