@@ -613,7 +613,7 @@ def overview():
             series("Power of the GPUs", "Mean power over each window and its limit (dashed), if one is set; the four GPUs with the highest power.",
                    with_limit(watts(SELECT), allowed, GPU), "watt", features="power"),
             series("Package and platform power", "RAPL domains of an integrated GPU's processor: package and psys include the GPU; psys is the whole board.",
-                   [target(named(top(f'max by ({GPU}, domain) (intel_gpu_power_watts{{source!~"hwmon|sysman",domain!="gpu",{SELECT}}})', GPU + ", domain")), "{{domain}} · {{instance}}")],
+                   [target(named(top(f'max by ({GPU}, domain) (intel_gpu_power_watts{{source!="hwmon",domain!="gpu",{SELECT}}})', GPU + ", domain")), "{{domain}} · {{instance}}")],
                    "watt", features="power", empty="no integrated GPU with RAPL; cards: see the panel on the left"),
             series("Temperature", "By sensor; the eight hottest. Integrated GPUs: the CPU package.",
                    [target(named(top(f'max by ({GPU}, sensor) (intel_gpu_temperature_celsius{{sensor!~"vram_ch_.*",{SELECT}}})', GPU + ", sensor")), BY_GPU + " · {{sensor}}")],

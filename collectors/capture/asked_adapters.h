@@ -27,7 +27,6 @@
 //                                             is resident memory known, resident memory in bytes
 //   process.running PID/LUID/NODE             100 ns
 //   process.committed PID/LUID/SEGMENT        bytes
-// Sysman is not used while a capture is taken.
 namespace igpu::capture {
 
 inline constexpr std::string_view kAdapterList = "adapter.list ", kEngineCounters = "counters.running ";

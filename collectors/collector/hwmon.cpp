@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/counter_window.h"
-#include "collector/shared/sysman_option.h"
 #include "metric/feature_report.h"
 
 namespace igpu {
@@ -50,7 +49,7 @@ constexpr std::array<KernelAbsence, 4> kNoTemperature{{
     {Driver::wddm,
      {},
      "the graphics driver does not report its temperature",
-     "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value: then --collector.sysman"},
+     "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
 }};
 constexpr std::array<KernelAbsence, 4> kNoTemperatureLimits{{
     kNoTemperature[0],
@@ -67,7 +66,7 @@ constexpr std::array<KernelAbsence, 3> kNoFan{{
     {Driver::wddm,
      {},
      "the graphics driver reports no fan",
-     "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value: then --collector.sysman"},
+     "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
 }};
 constexpr std::array<KernelAbsence, 3> kNoVoltage{{
     {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no hwmon",
@@ -109,8 +108,6 @@ constexpr const FeatureDescriptor* kHwmonFeatures[] = {&kTemperatureFeature, &kT
                                                        &kFanFeature,         &kVoltageFeature,
                                                        &kLimitFeature,       &kPowerShareFeature};
 
-constexpr const OptionDescriptor* kHwmonOptions[] = {&kSysman};
-
 }  // namespace
 
 constexpr CollectorInfo HwmonCollector::kInfo{
@@ -120,48 +117,25 @@ constexpr CollectorInfo HwmonCollector::kInfo{
     .in_windows = kHwmonInWindows,
     .not_in_linux = kNotInLinux,
     .features = kHwmonFeatures,
-    .options = kHwmonOptions,
     .notes =
         "Under xe a DG2 always has two fans: on a card with one, the second "
         "stays 0. Under Windows: temperature, with sensor \"gpu\", fan speed, and "
-        "`intel_gpu_power_limit_ratio`, which exists only there. "
-        "`--collector.sysman` adds sensor \"vram\", and what Windows does "
-        "not report of the others."};
+        "`intel_gpu_power_limit_ratio`, which exists only there."};
 
 HwmonCollector::HwmonCollector(const CollectorContext& context) : sys_(context.machine.sys), gpu_(context.gpu) {
-  if (gpu_.driver != Driver::wddm) return;
-  adapter_.emplace(context.machine, context.gpu);
-  if (context.options[kSysman]) sysman_.emplace(context.machine, context.gpu, true);
+  if (gpu_.driver == Driver::wddm) adapter_.emplace(context.machine, context.gpu);
 }
 
 void HwmonCollector::collect_adapter(SampleSink& out) {
   const WddmSensors sensors = adapter_->sensors();
   FeatureReport temperature(out, kAdapterTemperature);
-  const bool has_temperature = temperature.note(sensors.temperature);
-  if (has_temperature) out.add(kHwmonTemperature, {gpu_.address, "gpu"}, *sensors.temperature);
+  if (temperature.note(sensors.temperature)) out.add(kHwmonTemperature, {gpu_.address, "gpu"}, *sensors.temperature);
   FeatureReport fan(out, kAdapterFan);
-  const bool has_fan = fan.note(sensors.fan);
-  if (has_fan) out.add(kFan, {gpu_.address, "1"}, *sensors.fan);
-  if (sysman_) collect_sysman(has_temperature, temperature, has_fan, fan);
+  if (fan.note(sensors.fan)) out.add(kFan, {gpu_.address, "1"}, *sensors.fan);
   FeatureReport power(out, kPowerShareFeature);
   if (power.note(sensors.power)) out.add(kPowerShare, {gpu_.address}, clamped_ratio(sensors.power->value, 1));
   for (const FeatureDescriptor* const feature : {&kTemperatureLimitFeature, &kVoltageFeature, &kLimitFeature})
     out.absent(*feature, {Reason::kernel});
-}
-
-// What Windows has already reported is not replaced.
-void HwmonCollector::collect_sysman(bool has_temperature, FeatureReport& temperature, bool has_fan,
-                                    FeatureReport& fan) {
-  const auto temperatures = sysman_->temperatures();
-  if (!temperatures) (void)temperature.note(temperatures);
-  for (const SysmanGpu::Temperature& one : temperatures.value_or({}))
-    if (!has_temperature || one.sensor != "gpu")
-      temperature.add(kHwmonTemperature, {gpu_.address, one.sensor}, one.value);
-  if (has_fan) return;
-  const auto fans = sysman_->fans();
-  if (!fans) (void)fan.note(fans);
-  std::size_t number = 0;
-  for (const Reading<Rpm>& rpm : fans.value_or({})) fan.add(kFan, {gpu_.address, std::to_string(++number)}, rpm);
 }
 
 void HwmonCollector::collect(ScrapePass&, SampleSink& out) {

@@ -5,9 +5,7 @@
 
 #include "base/scan_schedule.h"
 #include "collector/collector.h"
-#include "metric/feature_report.h"
 #include "source/hwmon_files.h"
-#include "source/sysman_gpu.h"
 #include "source/wddm.h"
 
 namespace igpu {
@@ -21,14 +19,12 @@ class HwmonCollector final : public Collector {
 
  private:
   void collect_adapter(SampleSink& out);
-  void collect_sysman(bool has_temperature, FeatureReport& temperature, bool has_fan, FeatureReport& fan);
 
   const Directory& sys_;
   const Gpu& gpu_;
   ScanSchedule scans_;
   Hwmon hwmon_;
-  std::optional<WddmGpu> adapter_;   // under Windows, in place of the members above
-  std::optional<SysmanGpu> sysman_;  // under Windows, with --collector.sysman
+  std::optional<WddmGpu> adapter_;  // under Windows, in place of the members above
 };
 
 }  // namespace igpu

@@ -3,8 +3,6 @@
 
 #include <cerrno>
 
-#include "base/monotonic_counter.h"
-#include "collector/shared/sysman_option.h"
 #include "metric/feature_report.h"
 #include "source/imc_pmus.h"
 
@@ -14,24 +12,12 @@ namespace {
 constexpr Metric<Bytes, 2> kBandwidth{
     "intel_gpu_memory_bandwidth_bytes_total",
     Kind::counter,
-    "Bytes transferred by the memory controllers of an integrated GPU's processor, for the GPU and everything else; "
-    "under Windows, by a card's memory.",
+    "Bytes transferred by the memory controllers of an integrated GPU's processor, for the GPU and everything else.",
     {"device", "direction"}};
-constexpr std::array<KernelAbsence, 3> kNoTraffic{{
-    {Driver::wddm, {}, kSysmanIsNotAsked, kAskSysman, ECANCELED},
-    {Driver::wddm, {}, kNoSysman, kInstallSysman, ENOENT},
-    {Driver::wddm, {}, "the graphics driver's Sysman does not count this GPU's memory traffic", ""},
-}};
 constexpr FeatureDescriptor kImcFeature{"memory_bandwidth", "Memory traffic of the processor (integrated GPUs).",
-                                        Need::imc_pmu, false, kNoTraffic};
-constexpr FeatureDescriptor kTrafficOfCard{kImcFeature.name, kImcFeature.meaning, Need::windows_rights, false,
-                                           kNoTraffic};
+                                        Need::imc_pmu};
 constexpr std::array<const MetricDescriptor*, 1> kImcMetrics{&kBandwidth};
 constexpr std::array<const FeatureDescriptor*, 1> kImcFeatures{&kImcFeature};
-constexpr std::array<const OptionDescriptor*, 1> kImcOptions{&kSysman};
-
-// Ten terabytes a second: more than any card's memory transfers.
-constexpr GainBound kImcBound{.per_second = 1e13, .at_once = 2.5e12};
 
 constexpr const char *kImcRead = "read", *kWrite = "write";
 
@@ -56,23 +42,12 @@ constexpr CollectorInfo ImcCollector::kInfo{
     .name = "imc",
     .help = "Memory bandwidth of an integrated GPU's processor.",
     .metrics = kImcMetrics,
-    .in_windows = kImcMetrics,
     .features = kImcFeatures,
-    .options = kImcOptions,
-    .notes = "Under Windows with `--collector.sysman` only, and only of a card.",
 };
 
 ImcCollector::ImcCollector(const CollectorContext& context)
-    : machine_(context.machine),
-      gpu_(context.gpu),
-      memory_(context.memory),
-      sysman_(context.machine, context.gpu, context.options[kSysman]) {
-  if (gpu_.driver == Driver::wddm) {
-    // Another driver than before counts from zero.
-    for (const char* const direction : {kImcRead, kWrite}) memory_.counter(direction).rebase();
-  } else if (stands_for_package(gpu_)) {
-    find_boxes();
-  }
+    : machine_(context.machine), gpu_(context.gpu), memory_(context.memory) {
+  if (stands_for_package(gpu_)) find_boxes();
 }
 
 void ImcCollector::find_boxes() {
@@ -84,23 +59,7 @@ void ImcCollector::find_boxes() {
   }
 }
 
-void ImcCollector::collect_card(ScrapePass& pass, SampleSink& out) {
-  FeatureReport report(out, kTrafficOfCard);
-  const Nanoseconds begin = pass.now();
-  const auto bytes = sysman_.traffic();
-  if (!report.note(bytes)) return;
-  const Nanoseconds end = pass.now();
-  const auto add = [&](const char* direction, std::uint64_t count) {
-    MonotonicCounter& counter = memory_.counter(direction);
-    (void)counter.advance_bounded(count, 0, kImcBound, begin, end);
-    out.add(kBandwidth, {gpu_.address, direction}, Bytes{static_cast<double>(counter.total())});
-  };
-  add(kImcRead, bytes->read);
-  add(kWrite, bytes->written);
-}
-
 void ImcCollector::collect(ScrapePass& pass, SampleSink& out) {
-  if (gpu_.driver == Driver::wddm) return collect_card(pass, out);
   if (!stands_for_package(gpu_)) {
     out.absent(kImcFeature, {Reason::hardware});
     return;

@@ -5,13 +5,11 @@
 #include <vector>
 
 #include "collector/collector.h"
-#include "source/sysman_gpu.h"
 
 namespace igpu {
 
 // Traffic of the memory controllers that an integrated GPU shares with the CPU: every read and write of main memory,
-// not only the GPU's. Does not include a card's own memory, except under Windows, where Sysman counts that and nothing
-// else.
+// not only the GPU's. Does not include a card's own memory.
 class ImcCollector final : public Collector {
  public:
   static const CollectorInfo kInfo;
@@ -29,13 +27,11 @@ class ImcCollector final : public Collector {
   };
 
   void find_boxes();
-  void collect_card(ScrapePass& pass, SampleSink& out);
 
   Machine& machine_;
   const Gpu& gpu_;
   CounterMemory& memory_;
   std::vector<Box> boxes_;
-  SysmanGpu sysman_;  // under Windows, in place of the boxes
 };
 
 }  // namespace igpu

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "collector/power_wddm.h"
 #include "source/rapl_events.h"
 
 namespace igpu {
@@ -19,7 +18,6 @@ constexpr FeatureDescriptor kPowerOfCard{"power", "Energy and power.", Need::car
                                          PowerCollector::kNoPower};
 constexpr const MetricDescriptor* kPowerMetrics[] = {&PowerCollector::kEnergy, &PowerCollector::kPower};
 constexpr const FeatureDescriptor* kPowerFeatures[] = {&kPowerFeature};
-constexpr const OptionDescriptor* kPowerOptions[] = {&kSysman};
 
 // Bound of the energy at this power, in the counter's units. Up to a quarter of a second of it may be published at
 // once.
@@ -35,17 +33,7 @@ constexpr CollectorInfo PowerCollector::kInfo{.name = "power",
                                               .help = "Energy and power: RAPL for integrated GPUs, hwmon for cards.",
                                               .accumulates_on_read = true,
                                               .metrics = kPowerMetrics,
-                                              .in_windows = kPowerMetrics,
-                                              .features = kPowerFeatures,
-                                              .options = kPowerOptions,
-                                              .notes =
-                                                  "Under Windows there is energy with `--collector.sysman` only; "
-                                                  "its source is \"sysman\"."};
-
-std::unique_ptr<Collector> PowerCollector::create(const CollectorContext& context) {
-  if (context.gpu.driver == Driver::wddm) return std::make_unique<WddmPower>(context);
-  return std::make_unique<PowerCollector>(context);
-}
+                                              .features = kPowerFeatures};
 
 PowerCollector::PowerCollector(const CollectorContext& context)
     : machine_(context.machine), gpu_(context.gpu), memory_(context.memory), min_window_(context.min_window) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cerrno>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +12,6 @@
 #include "base/monotonic_counter.h"
 #include "base/scan_schedule.h"
 #include "collector/collector.h"
-#include "collector/shared/sysman_option.h"
 #include "metric/feature_report.h"
 #include "source/hwmon_files.h"
 #include "source/powercap.h"
@@ -36,17 +34,13 @@ class PowerCollector final : public Collector {
       {"device", "domain", "source"}};
   static constexpr Metric<Watts, 3> kPower{
       "intel_gpu_power_watts", Kind::gauge, "Mean power over the window.", {"device", "domain", "source"}};
-  static constexpr std::array<KernelAbsence, 5> kNoPower{{
+  static constexpr std::array<KernelAbsence, 2> kNoPower{{
       {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no energy counter of the card in hwmon",
        "Linux 6.2 or newer, with CONFIG_HWMON"},
       {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no energy counter of the card in hwmon",
        "Linux 6.8 or newer, with CONFIG_HWMON"},
-      {Driver::wddm, {}, kSysmanIsNotAsked, kAskSysman, ECANCELED},
-      {Driver::wddm, {}, kNoSysman, kInstallSysman, ENOENT},
-      {Driver::wddm, {}, "the graphics driver's Sysman has no energy counter of this GPU", ""},
   }};
   static const CollectorInfo kInfo;
-  static std::unique_ptr<Collector> create(const CollectorContext& context);  // under Windows: WddmPower
   explicit PowerCollector(const CollectorContext& context);
   void collect(ScrapePass& pass, SampleSink& out) override;
   Nanoseconds read_within() const override;

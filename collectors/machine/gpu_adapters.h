@@ -17,7 +17,6 @@
 namespace igpu {
 
 class EngineCounters;  // machine/engine_counters.h
-class Sysman;          // machine/sysman.h
 
 struct AdapterFacts {
   std::uint64_t luid = 0;  // changes whenever the driver starts
@@ -94,14 +93,13 @@ class GpuAdapters {
   // An adapter of the last list(); null if it has gone.
   virtual std::shared_ptr<GpuAdapter> open(std::uint64_t luid) = 0;
   virtual Reading<AdapterProcesses> processes() = 0;
-  // Sources of values that adapters do not report. Null: there is no such interface.
+  // The source of values that adapters do not report. Null: there is no such interface.
   virtual EngineCounters* engine_counters() { return nullptr; }
-  virtual Sysman* sysman() { return nullptr; }
 };
 
 // The DLLs that have the functions; tests use their own.
 struct GpuLibraries {
-  std::string adapters = "gdi32.dll", engine_counters = "pdh.dll", sysman = "ze_loader.dll";
+  std::string adapters = "gdi32.dll", engine_counters = "pdh.dll";
 };
 
 // Null: this is not Windows.

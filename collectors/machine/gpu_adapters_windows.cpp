@@ -19,7 +19,6 @@
 #include "machine/d3dkmt_windows.h"
 #include "machine/engine_counters.h"
 #include "machine/nt_status.h"
-#include "machine/sysman.h"
 
 namespace igpu {
 namespace {
@@ -199,8 +198,7 @@ class SystemAdapters final : public GpuAdapters {
  public:
   explicit SystemAdapters(const GpuLibraries& libraries)
       : functions_(std::make_shared<AdapterFunctions>(libraries.adapters)),
-        engine_counters_(system_engine_counters(libraries.engine_counters)),
-        sysman_(system_sysman(libraries.sysman)) {}
+        engine_counters_(system_engine_counters(libraries.engine_counters)) {}
 
   Reading<std::vector<AdapterFacts>> list() override {
     if (!functions_->complete()) return Absent{Reason::kernel, ENOSYS};
@@ -242,7 +240,6 @@ class SystemAdapters final : public GpuAdapters {
   }
 
   EngineCounters* engine_counters() override { return engine_counters_.get(); }
-  Sysman* sysman() override { return sysman_.get(); }
 
   Reading<AdapterProcesses> processes() override {
     const HANDLE snapshot = ::CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0);
@@ -292,7 +289,6 @@ class SystemAdapters final : public GpuAdapters {
 
   std::shared_ptr<const AdapterFunctions> functions_;
   std::unique_ptr<EngineCounters> engine_counters_;
-  std::unique_ptr<Sysman> sysman_;
   std::mutex mutex_;
   std::map<std::uint64_t, Known> known_;  // by LUID, as last listed
 };

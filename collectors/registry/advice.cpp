@@ -133,11 +133,9 @@ constexpr Row kRows[] = {
      "engine keeps no such file",
      "in a container mount the host's /var/log/pods and /var/log/containers (Docker: /var/lib/docker/containers, "
      "Podman: /var/lib/containers/storage) read-only below one folder, and set --path.rootfs to it"},
-    // machine/pdh_status.h, machine/ze_result.h
+    // machine/pdh_status.h
     {Reason::permission, bit(Need::windows_rights), EPERM, nullptr, "Windows refused its performance counters",
      "add the exporter's user to Performance Monitor Users"},
-    {Reason::permission, bit(Need::windows_rights), EROFS, nullptr,
-     "the graphics driver's Sysman refused this to the user of the exporter", "run it as an administrator"},
     {Reason::permission, bit(Need::windows_rights), 0, nullptr, "Windows lets it open processes of its own user only",
      "run it as the user whose processes these are"},
     {Reason::permission, kAnyNeed, 0, nullptr, "no permission to read a file",

@@ -30,7 +30,6 @@ constexpr std::pair<std::string_view, std::string_view> kCosts[] = {
     {"fdinfo", "a search of /proc at each scrape, unless BPF finds the processes"},
     {"jobs", "a BPF program at each job, and the drivers cannot be unloaded"},
     {"samples", "a thread that reads the GPUs many times a second"},
-    {"sysman", "the driver's code in this process"},
     {"workloads", "a read of each process of a workload"}};
 
 // Keeps the indentation of a list within a text, and indents its continuation lines by two more spaces.

@@ -7,7 +7,6 @@
 #include "device/pci_address.h"
 #include "fuzz/fuzz_target.h"
 #include "source/process_engine_times.h"
-#include "source/sysman_gpu.h"
 #include "source/wddm_clients.h"
 #include "support/fake_gpu_adapters.h"
 #include "support/test_machine.h"
@@ -62,14 +61,6 @@ FUZZ_TARGET(wddm) {
     machine.clock.advance(std::chrono::seconds(1));
     (void)times.refresh();
     for (std::uint32_t node = 0; node < igpu::kMostWddmNodes; ++node) FUZZ_CHECK(times.busy(node).count() >= 0);
-  }
-  for (const igpu::Gpu& gpu : *gpus) {
-    igpu::SysmanGpu sysman(machine.machine(), gpu, true);
-    for (const auto& temperature : sysman.temperatures().value_or({})) check_range(temperature.value, 200);
-    for (const auto& rpm : sysman.fans().value_or({})) FUZZ_CHECK(!rpm || (rpm->value >= 0 && rpm->value <= 100'000));
-    const auto energies = sysman.energies().value_or({});
-    FUZZ_CHECK(energies.size() <= 5);
-    (void)sysman.traffic();
   }
   const auto clients = igpu::WddmClients(machine.machine()).find({});
   FUZZ_CHECK(clients && clients->clients.size() <= 2 * gpus->size());

@@ -91,19 +91,6 @@ void read_line(std::istream& line, std::vector<ScriptAdapter>& adapters) {
   } else if (word == "array") {
     ScriptArray array;
     if (take(line, array.bytes, array.items)) adapter.array = array;
-  } else if (word == "energy") {
-    ScriptEnergy energy;
-    if (adapter.energies.size() < kMost && take(line, energy.domain, energy.milliwatts))
-      adapter.energies.push_back(energy);
-  } else if (word == "celsius") {
-    double celsius = 0;
-    if (adapter.celsius.size() < kMost && take(line, number, celsius)) adapter.celsius.emplace_back(number, celsius);
-  } else if (word == "turning") {
-    std::int32_t rpm = 0;
-    if (adapter.fans.size() < kMost && take(line, rpm)) adapter.fans.push_back(rpm);
-  } else if (word == "traffic") {
-    SysmanBytes bytes;
-    if (adapter.traffic.size() < kMost && take(line, bytes.read, bytes.written)) adapter.traffic.push_back(bytes);
   } else if (word == "fail") {
     std::string query;
     if (take(line, query, std::hex, number) && query_of(query))
@@ -148,11 +135,6 @@ std::uint64_t ScriptAdapter::committed(std::string_view process, std::size_t seg
   for (const ScriptUse& use : uses)
     if (use.process == process && use.segment == segment) sum += use.bytes;
   return sum;
-}
-
-ZeResult ScriptAdapter::result(AdapterQuery query) const {
-  const auto at = fails.find(query);
-  return at == fails.end() ? ZeResult::success : static_cast<ZeResult>(at->second);
 }
 
 std::vector<EngineCounter> ScriptAdapter::engine_counters(std::uint64_t milliseconds) const {

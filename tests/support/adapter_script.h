@@ -7,14 +7,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "machine/engine_counters.h"
 #include "machine/gpu_adapters.h"
 #include "machine/nt_status.h"
-#include "machine/sysman.h"
-#include "machine/ze_result.h"
 
 // What Windows' graphics kernel answers, as a text, for the tests' own gdi32 (tests/windows/fake_gdi32.cpp) and for
 // FakeGpuAdapters. One line is one fact; # begins a comment; numbers are decimal unless said otherwise:
@@ -32,34 +29,13 @@
 //   counter PID NODE PERMILLE                            a performance counter of a process, and how busy it says
 //   instance VALUE NAME                                  one that says this value, in 100 ns, under this name
 //   array BYTES ITEMS                                    what is said of their size instead of the truth
-//   energy DOMAIN MILLIWATTS                             a power domain of Sysman, and what it draws
-//   celsius SENSOR VALUE                                 a temperature of Sysman
-//   turning RPM                                          a fan of Sysman
-//   traffic READ WRITTEN                                 a memory module of Sysman, in bytes each millisecond
 //   fail QUERY STATUS                                    QUERY: a name of AdapterQuery; STATUS in hex
 //   empty QUERY                                          it succeeds, and fills nothing
 namespace igpu::test {
 
-enum class AdapterQuery {
-  counts,
-  node,
-  running,
-  segment,
-  memory,
-  clock,
-  sensors,
-  process_node,
-  process_segment,
-  pdh,
-  sysman,
-  energy,
-  celsius,
-  turning,
-  traffic
-};
-inline constexpr std::string_view kAdapterQueries[] = {
-    "counts",          "node", "running", "segment", "memory",  "clock",   "sensors", "process_node",
-    "process_segment", "pdh",  "sysman",  "energy",  "celsius", "turning", "traffic"};
+enum class AdapterQuery { counts, node, running, segment, memory, clock, sensors, process_node, process_segment, pdh };
+inline constexpr std::string_view kAdapterQueries[] = {"counts", "node",    "running",      "segment",         "memory",
+                                                       "clock",  "sensors", "process_node", "process_segment", "pdh"};
 
 struct ScriptNode {
   std::uint32_t type = 0, permille = 0;
@@ -78,10 +54,6 @@ struct ScriptCounter {
 struct ScriptArray {
   std::uint32_t bytes = 0, items = 0;
 };
-struct ScriptEnergy {
-  std::uint32_t domain = 0;
-  std::uint64_t milliwatts = 0;
-};
 struct ScriptAdapter {
   AdapterFacts facts;
   std::uint64_t first = 0, last = UINT64_MAX;
@@ -94,10 +66,6 @@ struct ScriptAdapter {
   std::vector<ScriptCounter> counters;
   std::vector<EngineCounter> instances;
   std::optional<ScriptArray> array;
-  std::vector<ScriptEnergy> energies;
-  std::vector<std::pair<std::uint32_t, double>> celsius;  // by sensor
-  std::vector<std::int32_t> fans;
-  std::vector<SysmanBytes> traffic;
   std::map<AdapterQuery, NtStatus> fails;
   std::vector<AdapterQuery> empty;
 
@@ -108,9 +76,6 @@ struct ScriptAdapter {
   std::int64_t running(std::size_t node, std::uint64_t milliseconds) const;  // 100 ns
   std::int64_t running(std::string_view process, std::size_t node, std::uint64_t milliseconds) const;
   std::uint64_t committed(std::string_view process, std::size_t segment) const;
-  bool has_sysman() const { return !energies.empty() || !celsius.empty() || !fans.empty() || !traffic.empty(); }
-  // How a query of Sysman ends.
-  ZeResult result(AdapterQuery query) const;
   std::vector<EngineCounter> engine_counters(std::uint64_t milliseconds) const;
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,9 +13,8 @@
 
 namespace igpu::test {
 
-// Windows' graphics adapters, their performance counters and their Sysman, as a script tells them
-// (support/adapter_script.h).
-class FakeGpuAdapters final : public GpuAdapters, public EngineCounters, public Sysman {
+// Windows' graphics adapters and their performance counters, as a script tells them (support/adapter_script.h).
+class FakeGpuAdapters final : public GpuAdapters, public EngineCounters {
  public:
   explicit FakeGpuAdapters(std::string_view script) : state_(std::make_shared<State>()) { play(script); }
 
@@ -52,7 +49,6 @@ class FakeGpuAdapters final : public GpuAdapters, public EngineCounters, public 
   }
   Reading<AdapterProcesses> processes() override { return running; }
   EngineCounters* engine_counters() override { return has_counters ? this : nullptr; }
-  Sysman* sysman() override { return this; }
   bool has_counters = true;
 
   Reading<std::vector<EngineCounter>> read() override {
@@ -64,18 +60,6 @@ class FakeGpuAdapters final : public GpuAdapters, public EngineCounters, public 
       all.insert(all.end(), counters.begin(), counters.end());
     }
     return all;
-  }
-  Reading<std::shared_ptr<SysmanDevice>> device(std::string_view pci_address) override {
-    for (const auto& adapter : state_->adapters) {
-      const AdapterFacts& facts = adapter->facts;
-      std::array<char, 64> address{};
-      std::snprintf(address.data(), address.size(), "0000:%02x:%02x.%x", facts.bus, facts.slot, facts.function);
-      if (pci_address != address.data() || !adapter->has_sysman()) continue;
-      if (adapter->result(AdapterQuery::sysman) != ZeResult::success)
-        return outcome_of_ze_result<std::shared_ptr<SysmanDevice>>(adapter->result(AdapterQuery::sysman), "fake");
-      return std::shared_ptr<SysmanDevice>(std::make_shared<Sensors>(state_, adapter));
-    }
-    return Absent{Reason::kernel, ENODEV};
   }
 
  private:
@@ -131,45 +115,6 @@ class FakeGpuAdapters final : public GpuAdapters, public EngineCounters, public 
       if (status != NtStatus::success) return outcome_of_status<T>(status, "fake");
       if (!script_->fills(query)) return unfilled;
       return T(told());
-    }
-    std::shared_ptr<State> state_;
-    std::shared_ptr<const ScriptAdapter> script_;
-  };
-
-  class Sensors final : public SysmanDevice {
-   public:
-    Sensors(std::shared_ptr<State> state, std::shared_ptr<const ScriptAdapter> script)
-        : state_(std::move(state)), script_(std::move(script)) {}
-    Reading<std::vector<SysmanEnergy>> energies() override {
-      std::vector<SysmanEnergy> all;
-      for (const ScriptEnergy& one : script_->energies)
-        all.push_back({one.domain, answer<std::uint64_t>(AdapterQuery::energy, one.milliwatts * state_->milliseconds)});
-      return all;
-    }
-    Reading<std::vector<SysmanTemperature>> temperatures() override {
-      std::vector<SysmanTemperature> all;
-      for (const auto& [sensor, celsius] : script_->celsius)
-        all.push_back({sensor, answer<double>(AdapterQuery::celsius, celsius)});
-      return all;
-    }
-    Reading<std::vector<Reading<std::int32_t>>> fans() override {
-      std::vector<Reading<std::int32_t>> all;
-      for (const std::int32_t rpm : script_->fans) all.push_back(answer<std::int32_t>(AdapterQuery::turning, rpm));
-      return all;
-    }
-    Reading<std::vector<Reading<SysmanBytes>>> memories() override {
-      std::vector<Reading<SysmanBytes>> all;
-      for (const SysmanBytes& bytes : script_->traffic)
-        all.push_back(answer<SysmanBytes>(AdapterQuery::traffic, SysmanBytes{bytes.read * state_->milliseconds,
-                                                                             bytes.written * state_->milliseconds}));
-      return all;
-    }
-
-   private:
-    template <class T>
-    Reading<T> answer(AdapterQuery query, const T& value) const {
-      if (script_->result(query) != ZeResult::success) return outcome_of_ze_result<T>(script_->result(query), "fake");
-      return value;
     }
     std::shared_ptr<State> state_;
     std::shared_ptr<const ScriptAdapter> script_;

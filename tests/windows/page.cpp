@@ -3,10 +3,10 @@
 // The library without the program. Both print what /metrics would say:
 //
 //   windows_page --simulate PROFILE           the second scrape of a simulated machine
-//   windows_page --gdi32 LIBRARY [SCRAPES [PDH [ZE_LOADER]]]
+//   windows_page --gdi32 LIBRARY [SCRAPES [PDH]]
 //
-// The latter are scrapes, ten seconds apart, of the adapters behind that library; performance counters and Sysman are
-// behind the same one or others. --sysman in place of --gdi32: with --collector.sysman. This one prints a capture:
+// The latter are scrapes, ten seconds apart, of the adapters behind that library; performance counters are behind the
+// same one or another. This one prints a capture:
 //
 //   windows_page --capture LIBRARY SCRAPES
 //
@@ -159,7 +159,7 @@ class Time {
   void (*const next_scrape_)();
 };
 
-igpu::GpuLibraries all_in(const std::string& library) { return {library, library, library}; }
+igpu::GpuLibraries all_in(const std::string& library) { return {library, library}; }
 
 void write_capture(const std::string& library, unsigned scrapes) {
   StderrLog log;
@@ -173,11 +173,10 @@ void write_capture(const std::string& library, unsigned scrapes) {
   (void)std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-void show_adapters(const igpu::GpuLibraries& libraries, unsigned scrapes, bool sysman) {
+void show_adapters(const igpu::GpuLibraries& libraries, unsigned scrapes) {
   const auto open_handles = function<unsigned (*)()>(libraries.adapters, "fake_open_handles");
   StderrLog log;
-  igpu::MonitorOptions options;
-  if (sysman) options.collector_options["collector.sysman"] = {"true"};
+  const igpu::MonitorOptions options;
   const auto parts = std::make_shared<ScriptedParts>(options, libraries);
   const Time time(libraries.adapters, parts);
   const auto monitor = igpu::make_monitor(parts, options, log);
@@ -290,11 +289,10 @@ int main(int count, char** arguments) {
   try {
     if (what == "--simulate") {
       simulate(arguments[2]);
-    } else if (what == "--gdi32" || what == "--sysman") {
+    } else if (what == "--gdi32") {
       igpu::GpuLibraries libraries = all_in(arguments[2]);
       if (count > 4) libraries.engine_counters = arguments[4];
-      if (count > 5) libraries.sysman = arguments[5];
-      show_adapters(libraries, count > 3 ? static_cast<unsigned>(std::stoul(arguments[3])) : 2, what == "--sysman");
+      show_adapters(libraries, count > 3 ? static_cast<unsigned>(std::stoul(arguments[3])) : 2);
     } else if (what == "--leaks" && count > 3) {
       look_for_leaks(arguments[2], static_cast<unsigned>(std::stoul(arguments[3])),
                      count > 5 ? static_cast<unsigned>(std::stoul(arguments[4])) : 0,
@@ -305,7 +303,7 @@ int main(int count, char** arguments) {
       write_capture(arguments[2], static_cast<unsigned>(std::stoul(arguments[3])));
     } else {
       std::fputs(
-          "windows_page --simulate PROFILE | --gdi32|--sysman LIBRARY [SCRAPES [PDH [ZE_LOADER]]] | "
+          "windows_page --simulate PROFILE | --gdi32 LIBRARY [SCRAPES [PDH]] | "
           "--capture LIBRARY SCRAPES | --leaks LIBRARY SCRAPES [PROCESSES MILLISECONDS]\n",
           stderr);
       return 1;
