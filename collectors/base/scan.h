@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "igpu/words.h"
+
 // Parsers for the small texts the kernel prints. Pure; no allocation; never read past the view; anything that is not
 // exactly of the described shape is nullopt.
 namespace igpu {
@@ -36,13 +38,6 @@ inline std::optional<std::uint64_t> scan_hex(std::string_view text) { return sca
 // A decimal number such as "2.3283064365386962890625e-10"; finite.
 std::optional<double> scan_double(std::string_view text);
 
-// Takes the text up to the first separator (or all) off the front of rest.
-constexpr std::string_view take_until(std::string_view& rest, char separator) {
-  const std::size_t at = rest.find(separator);
-  const std::string_view head = rest.substr(0, at);
-  rest = at == std::string_view::npos ? std::string_view{} : rest.substr(at + 1);
-  return head;
-}
 constexpr std::string_view take_line(std::string_view& rest) { return take_until(rest, '\n'); }
 
 // The last component of a path.

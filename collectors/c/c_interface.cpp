@@ -23,6 +23,7 @@
 #include "igpu/sampling.h"
 #include "igpu/values.h"
 #include "igpu/version.h"
+#include "igpu/words.h"
 
 namespace {
 
@@ -59,14 +60,9 @@ struct igpu_snapshot {
   explicit igpu_snapshot(igpu::Snapshot read) : snapshot(std::move(read)) {
     if (!snapshot.throttling) return;
     for (const igpu::snapshot::Throttling& row : *snapshot.throttling) {
-      joined.push_back(join(row.reasons));
-      joined.push_back(join(row.known));
+      joined.push_back(igpu::joined(row.reasons, ","));
+      joined.push_back(igpu::joined(row.known, ","));
     }
-  }
-  static std::string join(const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
-    return text;
   }
 
   // The values of a field, with labels as text. Null: there is no such field.

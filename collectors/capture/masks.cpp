@@ -10,6 +10,7 @@
 
 #include "capture/asked_adapters.h"
 #include "capture/pass_time.h"
+#include "igpu/words.h"
 
 namespace igpu::capture {
 namespace {
@@ -43,16 +44,13 @@ constexpr std::array<std::string_view, 18> kPrefixes{"kubepods-burstable-pod",
                                                      "pod"};
 constexpr std::array<std::string_view, 4> kSuffixes{".service", ".scope", ".slice", ".socket"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
-
 bool is_number(std::string_view text) { return std::all_of(text.begin(), text.end(), is_digit); }
 
 // A container's id, or a pod's uid with either separator.
 bool is_id(std::string_view text) {
-  const auto digits = std::count_if(text.begin(), text.end(), is_hex);
+  const auto digits = std::count_if(text.begin(), text.end(), is_lower_hex);
   return digits >= 12 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return is_hex(c) || c == '-' || c == '_'; });
+         std::all_of(text.begin(), text.end(), [](char c) { return is_lower_hex(c) || c == '-' || c == '_'; });
 }
 
 std::string_view line_of(std::string_view& rest) {
@@ -82,13 +80,13 @@ std::string Masks::user(std::string_view name) {
 // separator.
 std::string Masks::id(std::string_view text) {
   std::string digits(text);
-  std::erase_if(digits, [](char c) { return !is_hex(c); });
+  std::erase_if(digits, [](char c) { return !is_lower_hex(c); });
   std::string number = std::to_string(ids_.emplace(std::move(digits), ids_.size() + 1).first->second);
   number.insert(0, 8 - std::min<std::size_t>(8, number.size()), '0');
   std::string mask(text);
   std::size_t at = 0;
   for (char& c : mask)
-    if (is_hex(c)) c = at < number.size() ? number[at++] : '0';
+    if (is_lower_hex(c)) c = at < number.size() ? number[at++] : '0';
   return mask;
 }
 

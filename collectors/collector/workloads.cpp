@@ -10,6 +10,7 @@
 
 #include "base/scan.h"
 #include "device/engine_class.h"
+#include "igpu/words.h"
 #include "machine/change_signal.h"
 #include "source/cgroup_names.h"
 
@@ -144,10 +145,6 @@ constexpr std::array<const MetricDescriptor*, 16> kWorkloadMetrics{
 constexpr std::array<const FeatureDescriptor*, 4> kWorkloadFeatures{&kWorkloads, &kNames, &kShortJobs, &kDmem};
 
 constexpr double kWorkloadTicksPerSecond = 100;  // USER_HZ
-
-bool contains(std::span<const std::string> list, std::string_view text) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
 
 }  // namespace
 

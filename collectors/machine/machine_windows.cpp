@@ -96,9 +96,6 @@ Reading<std::unique_ptr<KernelMessages>> open_kernel_log(const std::string&) { r
 
 int current_process_id() { return ::_getpid(); }
 
-void UniqueFd::reset(int fd) {
-  if (fd_ >= 0) ::_close(fd_);
-  fd_ = fd;
-}
+void close_fd(int fd) { ::_close(fd); }
 
 }  // namespace igpu

@@ -5,9 +5,6 @@
 
 namespace igpu {
 
-void UniqueFd::reset(int fd) {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = fd;
-}
+void close_fd(int fd) { ::close(fd); }
 
 }  // namespace igpu

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/scan.h"
+#include "igpu/words.h"
 #include "source/kernel_log_record.h"
 
 namespace igpu {
@@ -14,8 +15,6 @@ namespace {
 
 constexpr std::string_view kLeftOut = "...";
 constexpr std::string_view kNoProcess = "no process";  // of a job of the kernel
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 struct Range {
   std::size_t begin = 0, end = 0;

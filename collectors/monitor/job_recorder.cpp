@@ -10,6 +10,7 @@
 
 #include "base/job_pairing.h"
 #include "collector/shared/workload_naming.h"
+#include "igpu/token_bucket.h"
 #include "machine/filesystem.h"
 #include "machine/machine.h"
 #include "machine/tracepoints.h"
@@ -46,28 +47,6 @@ bool allows(const std::vector<T>& wanted, const T& value) {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
 }
 
-// Tokens come at a rate, up to a second's worth.
-class TokenBucket {
- public:
-  explicit TokenBucket(std::uint64_t rate) : rate_(rate), tokens_(static_cast<double>(rate)) {}
-  bool take_token(std::uint64_t now) {
-    if (rate_ == 0) return true;
-    if (now > last_) {
-      const double rate = static_cast<double>(rate_);
-      if (last_ != 0) tokens_ = std::min(rate, tokens_ + rate * static_cast<double>(now - last_) / 1e9);
-      last_ = now;
-    }
-    if (tokens_ < 1) return false;
-    tokens_ -= 1;
-    return true;
-  }
-
- private:
-  std::uint64_t rate_;
-  double tokens_;
-  std::uint64_t last_ = 0;
-};
-
 class Recorder final : public JobRecorder {
  public:
   Recorder(const JobRecorderOptions& options, JobEventReader reader, std::unique_ptr<Tracepoints> owned,
@@ -81,7 +60,6 @@ class Recorder final : public JobRecorder {
         container_names_(root_ ? std::optional<ContainerNames>(std::in_place, *root_) : std::nullopt),
         naming_(WorkloadBy::pod, container_names_ ? &*container_names_ : nullptr),
         sink_(sink),
-        bucket_(options.max_rate),
         pairing_([this](const Job& job) { finished(job); }) {}
 
   void start(std::unique_ptr<TraceSession> session, std::optional<CpuFormats> cpu) {
@@ -229,7 +207,7 @@ class Recorder final : public JobRecorder {
         !allows(options_.pids, event.pid) || !allows(options_.contexts, event.context))
       return &counts_.filtered;
     if (options_.sample > 1 && sampled_++ % options_.sample != 0) return &counts_.not_sampled;
-    return bucket_.take_token(event.time_ns) ? nullptr : &counts_.rate_limited;
+    return bucket_.take_token(rate_, TokenBucket::Time(Nanoseconds(event.time_ns))) ? nullptr : &counts_.rate_limited;
   }
 
   void handle(const FenceWaitEvent& event) {
@@ -305,6 +283,9 @@ class Recorder final : public JobRecorder {
   std::optional<ContainerNames> container_names_;
   WorkloadNaming naming_;
   JobSink& sink_;
+  // Up to a second's worth of jobs at once.
+  const RateLimit rate_{Nanoseconds(options_.max_rate == 0 ? 0 : 1'000'000'000 / options_.max_rate),
+                        static_cast<unsigned>(options_.max_rate)};
   TokenBucket bucket_;
   JobPairing pairing_;
   std::unique_ptr<TraceSession> session_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "device/gpu_choice.h"
+#include "igpu/words.h"
 
 namespace igpu {
 
@@ -125,26 +126,11 @@ void ScrapeLog::late(const std::vector<std::string_view>& collectors, Nanosecond
        {"hint", "raise Prometheus' scrape_timeout or --web.timeout, or request fewer collectors with collect[]"}});
 }
 
-namespace {
-
-std::string joined(const std::vector<std::string>& words, std::string_view before_each, char between) {
-  std::string text;
-  for (const std::string& word : words) {
-    if (word.empty()) continue;
-    if (!text.empty()) text += between;
-    text += before_each;
-    text += word;
-  }
-  return text;
-}
-
-}  // namespace
-
 void ScrapeLog::log_broken(const Causes& causes) {
   for (const auto& [cause, collectors] : causes) {
-    const std::string flags = joined(collectors, "--no-collector.", ' ');
+    const std::string flags = joined(collectors, " ", "--no-collector.");
     log_.write(LogLevel::error, "a read failed; the rest of the scrape is complete",
-               {{"collector", joined(collectors, "", ',')},
+               {{"collector", joined(collectors, ",")},
                 {"device", cause.device},
                 {"where", cause.where},
                 {"error", cause.error},
@@ -156,7 +142,7 @@ void ScrapeLog::log_broken(const Causes& causes) {
 void ScrapeLog::log_working(const Causes& causes) {
   for (const auto& [cause, collectors] : causes) {
     log_.write(LogLevel::info, "the read works again",
-               {{"collector", joined(collectors, "", ',')}, {"device", cause.device}, {"where", cause.where}});
+               {{"collector", joined(collectors, ",")}, {"device", cause.device}, {"where", cause.where}});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/scan.h"
+#include "igpu/words.h"
 #include "source/pcie_link.h"
 
 namespace igpu {
@@ -13,10 +14,8 @@ namespace {
 bool is_type(std::string_view name) {
   constexpr std::size_t kLongest = 40;
   if (name.empty() || name.size() > kLongest) return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '[' ||
-           c == ']' || c == ' ';
-  });
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return is_letter_or_digit(c) || c == '_' || c == '[' || c == ']' || c == ' '; });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/scan.h"
+#include "igpu/words.h"
 
 namespace igpu {
 namespace {
@@ -13,11 +14,7 @@ namespace {
 constexpr std::string_view kScope = ".scope";
 constexpr std::string_view kService = ".service";
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_lower_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
-bool is_lower_hex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return is_lower_hex(c); });
-}
+bool is_all_lower_hex(std::string_view text) { return std::all_of(text.begin(), text.end(), is_lower_hex); }
 
 bool take_prefix(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
@@ -59,7 +56,7 @@ Container container_of(std::string_view component, std::string_view parent) {
   const std::string_view before = component.substr(0, at);
   if (!before.empty() && before.back() != '-' && before.back() != ':') return {};
   const std::string_view id = component.substr(at);
-  if (!is_lower_hex(id)) return {};
+  if (!is_all_lower_hex(id)) return {};
   for (const Prefix& prefix : kPrefixes)
     if (before.ends_with(prefix.text)) return {id, prefix.runtime};
   if (before.empty() && parent == "docker") return {id, Runtime::docker};
@@ -84,7 +81,7 @@ std::string pod_uid_at(std::string_view text) {
     }
     if (good) return uid;
   }
-  if (text.size() >= kHash && ends_at(kHash) && is_lower_hex(text.substr(0, kHash)))
+  if (text.size() >= kHash && ends_at(kHash) && is_all_lower_hex(text.substr(0, kHash)))
     return std::string(text.substr(0, kHash));
   return {};
 }

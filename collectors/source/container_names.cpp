@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "base/scan.h"
+#include "igpu/json_strings.h"
+#include "igpu/words.h"
 #include "source/cgroup_names.h"
-#include "source/json_strings.h"
 
 namespace igpu {
 namespace {
@@ -31,14 +32,12 @@ constexpr Nanoseconds kSearchAgain = std::chrono::seconds(10);
 
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= kLongestPodName && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
+    return is_letter_or_digit(c) || c == '.' || c == '-' || c == '_';
   });
 }
 
 bool is_container_id(std::string_view text) {
-  return text.size() == kContainerIdLength &&
-         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return text.size() == kContainerIdLength && std::all_of(text.begin(), text.end(), is_lower_hex);
 }
 
 }  // namespace

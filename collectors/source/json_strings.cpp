@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "source/json_strings.h"
+#include "igpu/json_strings.h"
 
 #include <cstdint>
 #include <optional>

@@ -4,17 +4,10 @@
 #include <algorithm>
 
 #include "device/npus.h"
+#include "igpu/words.h"
 #include "source/fdinfo_text.h"
 
 namespace igpu {
-namespace {
-
-template <class Range, class Value>
-bool contains(const Range& range, const Value& value) {
-  return std::find(range.begin(), range.end(), value) != range.end();
-}
-
-}  // namespace
 
 SleepingGpus::SleepingGpus(const Directory& sys, std::span<const std::string> asleep) : asleep_(asleep) {
   if (asleep.empty()) return;

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "igpu/missing.h"
+#include "igpu/words.h"
 #include "platform/own_process.h"
 #include "self/build_info.h"
 #include "text/ascii.h"
@@ -32,8 +33,6 @@ std::string system_unit(const std::string& cgroup) {
   const std::string unit = cgroup.substr(begin, end - begin);
   return unit.ends_with(".service") ? unit : std::string();
 }
-
-bool contains(const std::string& text, std::string_view part) { return lower(text).find(part) != std::string::npos; }
 
 // The kernel's first namespaces have fixed numbers (include/linux/proc_ns.h), so another number is that of a container.
 // Not the mount namespace: services have their own, too.
@@ -188,10 +187,8 @@ Steps in_container(Rights rights) {
   std::vector<std::string> words = column(rights, &RightRow::container);
   if (const std::string all = capabilities(rights, "CAP_", ", "); !all.empty())
     words.insert(words.begin(), "the capabilities " + all);
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : "; ") + word;
-  if (text.empty()) return {};
-  return {{"Add to the settings of the container (runc: config.json): " + text + ".", {}}};
+  if (words.empty()) return {};
+  return {{"Add to the settings of the container (runc: config.json): " + joined(words, "; ") + ".", {}}};
 }
 
 // The group's number is that in the container.
@@ -281,10 +278,12 @@ Place place_by_marks(const PlaceEvidence& evidence) {
       evidence.environment("container").value_or("") + evidence.read("/run/systemd/container").value_or("");
   if (evidence.environment("KUBERNETES_SERVICE_HOST") || evidence.exists("/var/run/secrets/kubernetes.io"))
     return {PlaceKind::kubernetes, {}};
-  if (evidence.exists("/run/.containerenv") || contains(container, "podman")) return {PlaceKind::podman, {}};
-  if (evidence.exists("/.dockerenv") || contains(container, "docker")) return {PlaceKind::docker, {}};
-  if (contains(container, "lxc")) return {PlaceKind::lxc, {}};
-  if (contains(evidence.read("/proc/sys/kernel/osrelease").value_or(""), "microsoft")) return {PlaceKind::wsl, {}};
+  if (evidence.exists("/run/.containerenv") || contains_ignoring_case(container, "podman"))
+    return {PlaceKind::podman, {}};
+  if (evidence.exists("/.dockerenv") || contains_ignoring_case(container, "docker")) return {PlaceKind::docker, {}};
+  if (contains_ignoring_case(container, "lxc")) return {PlaceKind::lxc, {}};
+  if (contains_ignoring_case(evidence.read("/proc/sys/kernel/osrelease").value_or(""), "microsoft"))
+    return {PlaceKind::wsl, {}};
   const std::string unit = system_unit(evidence.read("/proc/self/cgroup").value_or(""));
   if (!unit.empty()) return {PlaceKind::systemd_unit, unit};
   if (!container.empty() || is_in_own_namespace(evidence)) return {PlaceKind::container, {}};

@@ -24,6 +24,7 @@
 #include "igpu/flight.h"
 #include "igpu/monitor.h"
 #include "igpu/perf_opener.h"
+#include "igpu/words.h"
 #include "pages/metrics_handler.h"
 #include "pages/routes.h"
 #include "pages/scrape_source.h"
@@ -79,12 +80,6 @@ std::vector<ListenAddress> own_addresses(const Options& options, const std::vect
   return inherited_only ? std::vector<ListenAddress>() : options.listen_addresses;
 }
 
-std::string joined(const std::vector<std::string>& list) {
-  std::string text;
-  for (const std::string& item : list) text += (text.empty() ? "" : ",") + item;
-  return text;
-}
-
 bool authenticates_clients(const LoadedWebConfig& loaded) {
   const std::optional<TlsSettings>& tls = loaded.config.tls;
   const bool certificates =
@@ -97,7 +92,7 @@ void warn_if_open(const std::vector<std::string>& bound, bool authenticated, Log
   if (authenticated || open.empty()) return;
   log.write(
       LogLevel::warn, "everyone who can reach this machine can read the metrics",
-      {{"address", joined(open)},
+      {{"address", joined(open, ",")},
        {"hint",
         "--web.config.file with basic_auth_users or client certificates, or --web.listen-address=127.0.0.1:PORT"}});
 }
@@ -263,7 +258,7 @@ int serve(const Options& options) {
   }
 
   log.release();
-  service.ready("serving on " + joined(listener.bound()));
+  service.ready("serving on " + joined(listener.bound(), ","));
   unmap_start_pages();
   if (pusher) pusher->start();
 

@@ -9,6 +9,7 @@
 #include "cli/flags.h"
 #include "cli/usage_error.h"
 #include "igpu/duration.h"
+#include "igpu/words.h"
 #include "text/ascii.h"
 
 namespace igpu::exporter {
@@ -77,9 +78,7 @@ Nanoseconds Setting::duration(Nanoseconds least) const {
 std::size_t Setting::one_of(std::span<const std::string_view> words) const {
   const auto found = std::find(words.begin(), words.end(), text());
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-  std::string names;
-  for (const std::string_view word : words) names.append(names.empty() ? "" : ", ").append(word);
-  refuse("is none of " + names);
+  refuse("is none of " + joined(words));
 }
 
 std::vector<std::string> Setting::words() const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "igpu/words.h"
 #include "text/ascii.h"
 
 namespace igpu::exporter {
@@ -13,9 +14,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
 
-bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':';
-}
+bool is_name_character(char c) { return is_letter_or_digit(c) || c == '_' || c == ':'; }
 
 std::optional<double> number(std::string_view text) {
   if (text.starts_with('+')) {
@@ -58,7 +57,7 @@ class LineReader {
   std::string_view name() {
     std::size_t length = 0;
     while (length < rest_.size() && is_name_character(rest_[length])) ++length;
-    if (length > 0 && rest_[0] >= '0' && rest_[0] <= '9') return {};
+    if (length > 0 && is_digit(rest_[0])) return {};
     const std::string_view found = rest_.substr(0, length);
     rest_.remove_prefix(length);
     return found;

@@ -11,9 +11,7 @@
 namespace igpu::exporter {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter_or_digit(char c) { return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'z'); }
-bool is_hex(char c) { return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'f'); }
+bool is_hex(char c) { return is_lower_hex(to_lower(c)); }
 
 // The size of the head; 0: incomplete; npos: not a request head.
 std::size_t head_size(std::string_view bytes) {

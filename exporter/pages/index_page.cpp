@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "igpu/words.h"
 #include "report/fixes.h"
 #include "report/gpu_summary.h"
 #include "report/no_gpu.h"
@@ -52,9 +53,7 @@ void add_grants(Html& html, const PlaceOfGrants& place) {
   html.markup("<div class=\"fix\"><strong>").text(place.title).markup("</strong>");
   for (const GrantStep& step : place.steps) {
     if (!step.text.empty()) html.markup("\n<p>").text(step.text).markup("</p>");
-    std::string lines;
-    for (const std::string& line : step.lines) lines += (lines.empty() ? "" : "\n") + line;
-    if (!lines.empty()) add_command(html, lines);
+    if (!step.lines.empty()) add_command(html, joined(step.lines, "\n"));
   }
   html.markup("</div>\n");
 }
@@ -140,10 +139,8 @@ void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary, const std::s
         "<th scope=\"col\" class=\"n\">Memory</th><th scope=\"col\">Engines</th></tr>\n");
     for (std::size_t i = 0; i < std::min(summary.processes.size(), kMostProcesses); ++i) {
       const SummaryProcess& process = summary.processes[i];
-      std::string classes;
-      for (const std::string& busy : process.classes) classes += (classes.empty() ? "" : ", ") + busy;
       html.markup("<tr>").cell(process.pid).cell(process.comm).number(trimmed(human_bytes(process.resident_bytes)));
-      html.cell(classes).markup("</tr>\n");
+      html.cell(joined(process.classes)).markup("</tr>\n");
     }
     html.markup("</table>\n");
     if (summary.processes.size() > kMostProcesses) {

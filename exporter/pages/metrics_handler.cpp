@@ -9,6 +9,7 @@
 #include "format/openmetrics.h"
 #include "format/prometheus_text.h"
 #include "http/query.h"
+#include "igpu/words.h"
 #include "self/build_info.h"
 #include "text/ascii.h"
 
@@ -18,10 +19,6 @@ namespace {
 constexpr int kAttempts = 32;                   // to get a slot while others are taken and freed
 constexpr std::size_t kKeptWorkspaces = 2;      // more only while that many responses overlap
 constexpr std::size_t kLargestKept = 8U << 20;  // an unusually large page does not stay in memory
-
-bool contains(const std::vector<std::string>& list, std::string_view name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
-}
 
 // Address, program and question: two scrapers on one host differ by the program, and two jobs of one Prometheus by what
 // they ask for. A HEAD request has no page, so it does not end the window of the GET requests.

@@ -26,26 +26,9 @@
 namespace igpu::exporter {
 
 #ifdef _WIN32
-// Owns one socket, which is not a file descriptor on Windows.
-class UniqueSocket {
- public:
-  UniqueSocket() = default;
-  explicit UniqueSocket(int socket) : socket_(socket) {}
-  UniqueSocket(UniqueSocket&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
-  UniqueSocket& operator=(UniqueSocket&& other) noexcept {
-    if (this != &other) reset(std::exchange(other.socket_, -1));
-    return *this;
-  }
-  ~UniqueSocket() { reset(); }
-
-  int get() const { return socket_; }
-  explicit operator bool() const { return socket_ >= 0; }
-  void reset(int socket = -1);
-  int release() { return std::exchange(socket_, -1); }
-
- private:
-  int socket_ = -1;
-};
+// A socket is not a file descriptor on Windows.
+void close_socket(int socket);
+using UniqueSocket = UniqueNumber<close_socket>;
 #else
 using UniqueSocket = UniqueFd;
 #endif

@@ -35,10 +35,7 @@ int peek(int socket) {
 
 }  // namespace
 
-void UniqueSocket::reset(int socket) {
-  if (socket_ >= 0) ::closesocket(handle(socket_));
-  socket_ = socket;
-}
+void close_socket(int socket) { ::closesocket(handle(socket)); }
 
 UniqueSocket open_socket(int family, int type) {
   start_winsock();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "igpu/words.h"
 #include "self/build_info.h"
 #include "text/unicode.h"
 
@@ -78,9 +79,7 @@ std::string CurlSession::addresses(const PushWait& wait, std::string& problem) {
   unresolved_ = stale ? "; the address is that of the last connection, as " + resolved.problem : "";
   if (stale) return worked_;
   problem = resolved.problem;
-  std::string list;
-  for (const std::string& address : found) list += (list.empty() ? "" : ",") + address;
-  return list;
+  return joined(found, ",");
 }
 
 std::unique_ptr<CurlSession::Attempt> CurlSession::begin(const PushWait& wait, std::string& problem) {

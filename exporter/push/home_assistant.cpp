@@ -10,6 +10,7 @@
 
 #include "format/csv_rows.h"
 #include "format/json_writer.h"
+#include "igpu/words.h"
 #include "query/query_fields.h"
 #include "self/build_info.h"
 #include "text/unicode.h"
@@ -56,8 +57,6 @@ constexpr std::string_view kTrouble = "trouble";  // member of the state documen
 constexpr std::size_t kMaxNameBytes = 128;
 constexpr std::chrono::seconds kShortestExpiry{60};
 constexpr int kMissedReadings = 4;  // after that, Home Assistant shows a value no longer
-
-bool is_letter_or_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
 // text with only letters, digits and the characters in `also`.
 std::string plain(std::string_view text, std::string_view also) {

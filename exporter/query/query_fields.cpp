@@ -10,6 +10,7 @@
 #include "format/csv_rows.h"
 #include "format/number.h"
 #include "igpu/gpu_number.h"
+#include "igpu/words.h"
 #include "text/formatted.h"
 #include "text/nearest.h"
 
@@ -139,8 +140,7 @@ Value fan(const query::Row& row) {
 
 Value throttling(const query::Row& row) {
   if (!row.model.throttling) return row.model.throttling.propagate<Scalar>();
-  std::string text;
-  for (const std::string_view reason : throttle_reasons(row.model)) text.append(text.empty() ? "" : "+").append(reason);
+  const std::string text = joined(throttle_reasons(row.model), "+");
   return Scalar(text.empty() ? "none" : text);
 }
 

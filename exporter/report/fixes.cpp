@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "igpu/monitor.h"
+#include "igpu/words.h"
 
 namespace igpu::exporter {
 
@@ -54,11 +55,8 @@ std::vector<Fix> fixes_for(std::span<const Finding> findings, bool optional) {
 std::string names_of(const Fix& fix) {
   std::vector<std::string_view> names;
   for (const Finding* finding : fix.findings)
-    if (std::find(names.begin(), names.end(), finding->feature->name) == names.end())
-      names.push_back(finding->feature->name);
-  std::string text;
-  for (const std::string_view name : names) text.append(text.empty() ? "" : ", ").append(name);
-  return text;
+    if (!contains(names, finding->feature->name)) names.push_back(finding->feature->name);
+  return joined(names);
 }
 
 std::vector<std::string> gains_of(const Fix& fix) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "igpu/words.h"
+
 // Text of protocols and files, whose keywords are ASCII whatever the locale is.
 namespace igpu::exporter {
 
@@ -26,6 +28,11 @@ constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return to_lower(x) == to_lower(y); });
 }
 
+constexpr bool contains_ignoring_case(std::string_view text, std::string_view part) {
+  return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                     [](char a, char b) { return to_lower(a) == to_lower(b); }) != text.end();
+}
+
 constexpr bool is_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
@@ -35,13 +42,6 @@ constexpr std::string_view trimmed(std::string_view text, std::string_view blank
   const std::size_t begin = text.find_first_not_of(blanks);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
-
-// Takes the text up to the first separator (or all) off the front of rest, and the separator.
-constexpr std::string_view take_until(std::string_view& rest, char separator) {
-  const std::string_view head = rest.substr(0, rest.find(separator));
-  rest.remove_prefix(std::min(head.size() + 1, rest.size()));
-  return head;
 }
 
 // One number and nothing else. options: the base, or the form of a floating-point number.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "igpu/gpu_number.h"
+#include "igpu/words.h"
 #include "report/gpu_summary.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
@@ -116,9 +117,8 @@ class Painter {
       return;
     }
     if (several && detail_ != Detail::line && !view_.focus) (void)canvas().put_name(0, y_++, host.name, Style::strong);
-    std::string failed;
-    for (const std::string& name : host.failed_collectors) failed += (failed.empty() ? "" : ", ") + name;
-    if (!failed.empty()) one_line(prefix + "failed this time: " + failed, Style::warning);
+    if (!host.failed_collectors.empty())
+      one_line(prefix + "failed this time: " + joined(host.failed_collectors), Style::warning);
     if (host.rows_left_out > 0)
       one_line(prefix + whole(static_cast<double>(host.rows_left_out)) + " samples beyond the limits left out",
                Style::warning);

@@ -18,15 +18,10 @@ namespace igpu::exporter::top {
 using namespace snapshot;
 namespace {
 
-bool contains(std::string_view text, std::string_view part) {
-  return std::search(text.begin(), text.end(), part.begin(), part.end(),
-                     [](char a, char b) { return to_lower(a) == to_lower(b); }) != text.end();
-}
-
 bool matches(const TableRow& row, std::string_view filter) {
   if (filter.empty()) return true;
-  return contains(row.command, filter) || contains(row.user, filter) || contains(row.place, filter) ||
-         contains(row.host, filter) || row.pid == filter;
+  return contains_ignoring_case(row.command, filter) || contains_ignoring_case(row.user, filter) ||
+         contains_ignoring_case(row.place, filter) || contains_ignoring_case(row.host, filter) || row.pid == filter;
 }
 
 double number(std::string_view text) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "igpu/words.h"
 #include "web_config/crypt.h"
 #include "web_config/eks_blowfish.h"
 
@@ -13,19 +14,17 @@ namespace {
 
 constexpr std::size_t kSize = 60;
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-
 }  // namespace
 
 bool is_bcrypt_hash(std::string_view text) {
   if (text.size() != kSize || !text.starts_with("$2") ||
-      std::string_view("aby").find(text[2]) == std::string_view::npos || text[3] != '$' || !digit(text[4]) ||
-      !digit(text[5]) || text[6] != '$') {
+      std::string_view("aby").find(text[2]) == std::string_view::npos || text[3] != '$' || !is_digit(text[4]) ||
+      !is_digit(text[5]) || text[6] != '$') {
     return false;
   }
   const unsigned cost = bcrypt_cost(text);
   return cost >= 4 && cost <= kHighestBcryptCost && std::all_of(text.begin() + kSaltBegin, text.end(), [](char c) {
-           return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '/';
+           return is_letter_or_digit(c) || c == '.' || c == '/';
          });
 }
 

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "igpu/duration.h"
+#include "igpu/words.h"
 #include "text/ascii.h"
 #include "web_config/bcrypt.h"
 #include "web_config/yaml_tree.h"
@@ -16,15 +17,6 @@ namespace igpu::exporter {
 namespace {
 
 using Keys = std::span<const std::string_view>;
-
-std::string joined(Keys words) {
-  std::string out;
-  for (const std::string_view word : words) {
-    if (!out.empty()) out += ", ";
-    out += word;
-  }
-  return out;
-}
 
 // A mapping with fixed keys. A null value counts as a missing one.
 class Section {
@@ -325,8 +317,8 @@ void read_http(const YamlNode& node, WebConfig& config) {
 
 // What is wrong with the text, without quoting it.
 std::string hash_error(std::string_view text) {
-  if (text.size() == 60 && text.starts_with("$2") && text[3] == '$' && text[6] == '$' && text[4] >= '0' &&
-      text[4] <= '9' && text[5] >= '0' && text[5] <= '9' && bcrypt_cost(text) > kHighestBcryptCost) {
+  if (text.size() == 60 && text.starts_with("$2") && text[3] == '$' && text[6] == '$' && is_digit(text[4]) &&
+      is_digit(text[5]) && bcrypt_cost(text) > kHighestBcryptCost) {
     return "has a cost above " + std::to_string(kHighestBcryptCost) +
            ", which would take minutes for each check: make one with `htpasswd -nBC 10 USER`";
   }

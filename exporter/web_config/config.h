@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "igpu/token_bucket.h"
 #include "igpu/units.h"
 
 // --web.config.file: the file format that Prometheus exporters share (exporter-toolkit, docs/web-configuration.md).
@@ -47,12 +48,6 @@ struct TlsSettings {
   std::vector<std::string> tls13_ciphers;  // empty: all
   std::vector<std::string> groups;         // curves; empty: the defaults
   bool prefer_server_ciphers = true;
-};
-
-struct RateLimit {
-  Nanoseconds interval{};  // per request; 0: no limit
-  unsigned burst = 0;
-  bool operator==(const RateLimit&) const = default;
 };
 
 struct WebConfig {

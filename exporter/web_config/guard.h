@@ -3,8 +3,8 @@
 
 #include "http/message.h"
 #include "igpu/log.h"
+#include "igpu/token_bucket.h"
 #include "web_config/password_check.h"
-#include "web_config/token_bucket.h"
 #include "web_config/web_config_file.h"
 
 namespace igpu::exporter {

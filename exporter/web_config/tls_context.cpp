@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "igpu/words.h"
 #include "platform/callers_rights.h"
 #include "platform/sockets.h"
 
@@ -143,12 +144,6 @@ int openssl_version(TlsVersion version) {
   return TLS1_3_VERSION;
 }
 
-std::string with_colons(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ":") + word;
-  return out;
-}
-
 void check(long result, const std::string& where, const char* what) {
   if (result != 1) {
     throw std::runtime_error(where + ": tls_server_config: " + what + " cannot be applied: " + openssl_reason());
@@ -161,10 +156,10 @@ void use_versions_and_ciphers(SSL_CTX* context, const TlsSettings& settings, con
   // Versions before 1.2 sign with SHA-1, which OpenSSL allows at security level 0 only.
   const bool old = settings.min_version < TlsVersion::tls12;
   SSL_CTX_set_security_level(context, old ? 0 : 2);
-  check(SSL_CTX_set_cipher_list(context, with_colons(offered_ciphers(settings)).c_str()), where, "cipher_suites");
-  check(SSL_CTX_set_ciphersuites(context, with_colons(offered_tls13_ciphers(settings)).c_str()), where,
+  check(SSL_CTX_set_cipher_list(context, joined(offered_ciphers(settings), ":").c_str()), where, "cipher_suites");
+  check(SSL_CTX_set_ciphersuites(context, joined(offered_tls13_ciphers(settings), ":").c_str()), where,
         "cipher_suites");
-  check(SSL_CTX_set1_groups_list(context, with_colons(offered_groups(settings)).c_str()), where, "curve_preferences");
+  check(SSL_CTX_set1_groups_list(context, joined(offered_groups(settings), ":").c_str()), where, "curve_preferences");
   if (settings.prefer_server_ciphers) SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
 }
 

@@ -9,16 +9,13 @@
 #include <optional>
 #include <vector>
 
+#include "igpu/words.h"
 #include "text/ascii.h"
 
 namespace igpu::exporter {
 namespace {
 
 using NameList = std::vector<std::string>;
-
-bool contains(const NameList& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 bool contains_all(const NameList& in, const NameList& names) {
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) { return contains(in, name); });

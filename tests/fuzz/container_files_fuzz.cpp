@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
+#include "igpu/json_strings.h"
 #include "source/container_names.h"
-#include "source/json_strings.h"
 
 namespace {
 bool is_plain(std::string_view name) {

@@ -88,7 +88,7 @@ def contents(runtime, development, python, abi):
     equal(f"{name} has the library and its documents", files(runtime),
           {f"{LIBDIR}/libigpu.so.{abi}", f"{LIBDIR}/libigpu.so.{version}", f"/usr/share/doc/{name}/copyright",
            f"/usr/share/doc/{name}/changelog.Debian.gz"})
-    private = {"capture", "displays", "duration", "job", "job_recorder", "level_zero", "message_with_fd", "missing", "model", "perf_opener", "unique_fd"}  # for the program
+    private = {"capture", "displays", "duration", "job", "job_recorder", "json_strings", "level_zero", "message_with_fd", "missing", "model", "perf_opener", "token_bucket", "unique_fd", "words"}  # for the program
     headers = {os.path.basename(path) for path in glob.glob(f"{SOURCE}/collectors/include/igpu/*.h")} | {"version.h"}
     headers -= {f"{header}.h" for header in private}
     headers = {f"igpu-static/igpu/{header}" if header[:-2] in STATIC_ONLY else f"igpu/{header}" for header in headers}

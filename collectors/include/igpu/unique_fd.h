@@ -5,25 +5,33 @@
 
 namespace igpu {
 
-// Owns one file descriptor; nothing else in the library and the program does. Always close-on-exec.
-class UniqueFd {
+// Owns what Close ends; no number below 0.
+template <void (*Close)(int)>
+class UniqueNumber {
  public:
-  UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept {
-    if (this != &other) reset(std::exchange(other.fd_, -1));
+  UniqueNumber() = default;
+  explicit UniqueNumber(int fd) : fd_(fd) {}
+  UniqueNumber(UniqueNumber&& other) noexcept : fd_(other.release()) {}
+  UniqueNumber& operator=(UniqueNumber&& other) noexcept {
+    if (this != &other) reset(other.release());
     return *this;
   }
-  ~UniqueFd() { reset(); }
+  ~UniqueNumber() { reset(); }
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  void reset(int fd = -1);
+  void reset(int fd = -1) {
+    if (fd_ >= 0) Close(fd_);
+    fd_ = fd;
+  }
   int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
 };
+
+// Owns one file descriptor; nothing else in the library and the program does. Always close-on-exec.
+void close_fd(int fd);
+using UniqueFd = UniqueNumber<close_fd>;
 
 }  // namespace igpu

@@ -5,9 +5,15 @@
 #include <chrono>
 #include <mutex>
 
-#include "web_config/config.h"
+#include "igpu/units.h"
 
-namespace igpu::exporter {
+namespace igpu {
+
+struct RateLimit {
+  Nanoseconds interval{};  // of one token; 0: no limit
+  unsigned burst = 0;
+  bool operator==(const RateLimit&) const = default;
+};
 
 // Gains one token per interval, up to `burst`; full at the start. Thread-safe.
 class TokenBucket {
@@ -23,9 +29,10 @@ class TokenBucket {
       tokens_ = limit.burst;
       counted_at_ = now;
     }
-    const Time since = std::min(counted_at_, now);
-    tokens_ = std::min<double>(limit.burst, tokens_ + std::chrono::duration<double>(now - since) / limit.interval);
-    counted_at_ = now;
+    const Time until = std::max(counted_at_, now);
+    tokens_ =
+        std::min<double>(limit.burst, tokens_ + std::chrono::duration<double>(until - counted_at_) / limit.interval);
+    counted_at_ = until;
     if (tokens_ < 1) return false;
     tokens_ -= 1;
     return true;
@@ -38,4 +45,4 @@ class TokenBucket {
   Time counted_at_;
 };
 
-}  // namespace igpu::exporter
+}  // namespace igpu

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "web_config/token_bucket.h"
+#include "igpu/token_bucket.h"
 
 #include <doctest/doctest.h>
 
-using namespace igpu::exporter;
+using namespace igpu;
 using namespace std::chrono_literals;
 
 namespace {
