@@ -57,9 +57,6 @@ class UsageTable {
   // Call while the GPU sleeps: windows must not span a time in which its clock stands still.
   void note_sleep(Nanoseconds now);
 
-  std::size_t remembered_processes() const { return processes_.size(); }
-  std::size_t remembered_series() const { return ended_.size(); }
-
  private:
   struct ClassState {
     explicit ClassState(Nanoseconds min_window) : window(min_window) {}

@@ -89,13 +89,6 @@ void FlightRecorder::add(const FrameLayout& layout, const SampleFrame& frame, bo
   }
 }
 
-std::size_t FlightRecorder::frame_bytes() const {
-  std::size_t bytes = 0;
-  for (const auto& [device, gpu] : gpus_)
-    bytes += gpu.now.frames.bytes() + (gpu.before ? gpu.before->frames.bytes() : 0);
-  return bytes;
-}
-
 void FlightRecorder::watch(RecordedGpu& gpu, const FrameLayout& layout, const SampleFrame& frame) {
   for (std::size_t t = 0; t < options_.triggers.size(); ++t) {
     const FlightTrigger& trigger = options_.triggers[t];

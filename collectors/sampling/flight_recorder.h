@@ -57,7 +57,6 @@ class FlightRecorder {
   void bind(const FrameLayout& layout);
   void add(const FrameLayout& layout, const SampleFrame& frame, bool same_layout);
   void end_tick(Nanoseconds now);
-  std::size_t frame_bytes() const;
 
   // Called by a scrape, on any thread: the clients, and the kernel's counts of a GPU's jobs so far.
   void see_clients(const ClientSnapshot& snapshot);

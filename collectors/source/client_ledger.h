@@ -38,8 +38,6 @@ class ClientLedger {
   // i915 may now give the id of a known client to a new one of the same process.
   void device_was_bound();
 
-  std::size_t remembered_clients() const { return clients_.size(); }
-
  private:
   struct Client {
     std::array<ClientEngineCounter, kEngineClasses> engines;

@@ -95,8 +95,6 @@ struct LevelZeroSnapshot {
   std::vector<std::string> skipped;        // files that `skip` excluded and that still exist
   std::array<std::uint64_t, kPageRejections>
       rejected{};  // files by reason; each is counted once for as long as it lasts
-
-  std::uint64_t rejected_for(PageRejection reason) const { return rejected[static_cast<std::size_t>(reason)]; }
 };
 
 // Reads at most kMostPages files, shared evenly among the owners of the files, so that no user can displace the

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
 #include <string>
-#include <string_view>
 
 #include "web_config/config.h"
 
@@ -17,13 +15,6 @@ namespace igpu::exporter {
 //
 // Two certificates, authorities, users or names are never weaker than each other: they are replaced at run time. A
 // value that is a prefix of the earlier one may come from a truncated file and counts as weaker.
-struct KeyStrength {
-  std::string_view key;
-  bool (*weaker)(const WebConfig& before, const WebConfig& after);
-};
-
-// One row per key of the file, in the order of the documentation.
-std::span<const KeyStrength> key_strengths();
 
 // The weaker keys, joined by ", "; "" if there are none. TLS must be on in both or off in both.
 std::string weaker_keys(const WebConfig& before, const WebConfig& after);

@@ -118,25 +118,39 @@ struct SimpleScene : Scene {
   }
 };
 
-// A scan a second, each of one process that has ended at the next.
-void scan_short_processes(UsageTable& table, std::uint32_t count) {
-  ClientLedgers ledgers;
-  for (std::uint32_t i = 0; i < count; ++i) {
+// A scan a second, each of one process that has ended at the next and used a second of CPU time.
+class ShortProcesses {
+ public:
+  // Those with these PIDs, and the CPU seconds of the last one's series.
+  double run(std::uint32_t first_pid, std::uint32_t count = 1) {
+    double seconds = 0;
+    for (std::uint32_t i = 0; i < count; ++i) seconds = run_one(first_pid + i);
+    return seconds;
+  }
+
+ private:
+  double run_one(std::uint32_t pid) {
     ClientSnapshot snapshot;
-    snapshot.time = std::chrono::seconds(i);
+    snapshot.time = std::chrono::seconds(++scans_);
     DrmClient client;
-    client.pid = i;
-    client.id = i;
+    client.pid = pid;
+    client.id = scans_;
     client.engines[0].busy_ns = 1;
     snapshot.clients.push_back(client);
     ClientProcess process;
-    process.pid = i;
+    process.pid = pid;
+    process.start_time_ticks = scans_;
+    process.cpu = Seconds{1};
     snapshot.processes.push_back(process);
-    snapshot.pids = {i};
-    ledgers.count(snapshot, {}, {});
-    (void)table.update(snapshot, snapshot.clients, 10, 1s);
+    snapshot.pids = {pid};
+    ledgers_.count(snapshot, {}, {});
+    return table_.update(snapshot, snapshot.clients, 10, 1s).processes.at(0).cpu->value;
   }
-}
+
+  UsageTable table_;
+  ClientLedgers ledgers_;
+  std::uint64_t scans_ = 0;
+};
 
 }  // namespace
 
@@ -651,18 +665,11 @@ TEST_CASE("no client counts twice after DRM nodes were renamed or the GPU was re
   }
 }
 
-TEST_CASE("state of ended processes is dropped") {
-  UsageTable table;
-  scan_short_processes(table, 2000);
-  CHECK(table.remembered_processes() == 1);
-  CHECK(table.remembered_series() == 1999);  // their counts: a PID is given again
-}
-
-TEST_CASE("counters of ended series are kept up to a limit") {
-  UsageTable table;
-  scan_short_processes(table, 20000);
-  CHECK(table.remembered_series() <= 8192);
-  CHECK(table.remembered_series() > 7000);
+TEST_CASE("the counters of an ended process go on when its PID is given again, up to a limit") {
+  ShortProcesses processes;
+  CHECK(processes.run(1, 20'000) == 1);
+  CHECK(processes.run(20'000 - 6'000) == 2);
+  CHECK(processes.run(20'000 - 9'000) == 1);
 }
 
 TEST_CASE("features: processes of others, engine time, memory") {
