@@ -6,16 +6,18 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <initializer_list>
 #include <new>
 #include <set>
+
+#include "igpu/words.h"
 
 namespace igpu::exporter {
 namespace {
 
-constexpr std::size_t kMaxSize = 1U << 20;
-constexpr std::size_t kMaxNodes = 100'000;
+constexpr std::size_t kMaxSize = 64 << 10;
 constexpr std::size_t kMaxDepth = 16;
+constexpr std::size_t kMostOpenBrackets = 1000;
 
 bool control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
 
@@ -27,171 +29,8 @@ std::size_t line_of(const yaml_mark_t& mark) { return mark.line + 1; }
 
 // The unquoted spellings of null.
 bool is_null(std::string_view text) {
-  constexpr std::array<std::string_view, 5> kNulls{"", "~", "null", "Null", "NULL"};
-  return std::find(kNulls.begin(), kNulls.end(), text) != kNulls.end();
+  return contains(std::array<std::string_view, 5>{"", "~", "null", "Null", "NULL"}, text);
 }
-
-// One event; its content is wiped and freed with it.
-class Event {
- public:
-  explicit Event(yaml_parser_t& parser) : good_(yaml_parser_parse(&parser, &event_) == 1) {}
-  ~Event() {
-    if (!good_) return;
-    if (event_.type == YAML_SCALAR_EVENT) OPENSSL_cleanse(event_.data.scalar.value, event_.data.scalar.length);
-    yaml_event_delete(&event_);
-  }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-
-  bool good() const { return good_; }
-  const yaml_event_t& get() const { return event_; }
-  std::size_t line() const { return line_of(event_.start_mark); }
-
- private:
-  yaml_event_t event_{};
-  bool good_;
-};
-
-class TreeBuilder {
- public:
-  std::shared_ptr<const YamlNode> root() const { return root_; }
-
-  void add(const Event& event) {
-    const auto& data = event.get().data;
-    switch (event.get().type) {
-      case YAML_DOCUMENT_START_EVENT:
-        if (root_) throw YamlError(event.line(), "a second document begins here; only one is supported");
-        break;
-      case YAML_ALIAS_EVENT:
-        alias(view(data.alias.anchor), event.line());
-        break;
-      case YAML_SCALAR_EVENT:
-        scalar(event);
-        break;
-      case YAML_SEQUENCE_START_EVENT:
-        open(event, YamlNode::Kind::sequence, view(data.sequence_start.tag), YAML_SEQ_TAG,
-             view(data.sequence_start.anchor));
-        break;
-      case YAML_MAPPING_START_EVENT:
-        open(event, YamlNode::Kind::mapping, view(data.mapping_start.tag), YAML_MAP_TAG,
-             view(data.mapping_start.anchor));
-        break;
-      case YAML_SEQUENCE_END_EVENT:
-      case YAML_MAPPING_END_EVENT:
-        close();
-        break;
-      default:
-        break;
-    }
-  }
-
- private:
-  struct Open {
-    std::shared_ptr<YamlNode> node;
-    std::string anchor;
-    std::set<std::string, std::less<>> keys;
-    bool has_key = false;
-    YamlNode::Entry entry;  // of the last key
-  };
-
-  void count(std::size_t line) {
-    if (++nodes_ > kMaxNodes) throw YamlError(line, "too many values");
-  }
-
-  std::shared_ptr<YamlNode> make(std::size_t line, YamlNode::Kind kind) {
-    count(line);
-    auto node = std::make_shared<YamlNode>();
-    node->kind = kind;
-    node->line = line;
-    return node;
-  }
-
-  void alias(std::string_view name, std::size_t line) {
-    const auto found = anchors_.find(name);
-    if (found == anchors_.end()) {
-      throw YamlError(line, "the alias " + in_quotes(name) + " names no earlier node, or the one that contains it");
-    }
-    count(line);
-    place(found->second, line);
-  }
-
-  void scalar(const Event& event) {
-    const auto& data = event.get().data.scalar;
-    const std::string_view text(reinterpret_cast<const char*>(data.value), data.length);
-    const std::string_view tag = view(data.tag);
-    const bool plain = data.style == YAML_PLAIN_SCALAR_STYLE && data.plain_implicit != 0;
-    if (!tag.empty() && tag != YAML_STR_TAG && tag != YAML_BOOL_TAG && tag != YAML_INT_TAG && tag != YAML_NULL_TAG) {
-      throw YamlError(event.line(), "the tag " + in_quotes(tag) + " is not supported");
-    }
-    const bool null = tag == YAML_NULL_TAG || (plain && is_null(text));
-    const std::shared_ptr<YamlNode> node = make(event.line(), null ? YamlNode::Kind::null : YamlNode::Kind::scalar);
-    if (!null) {
-      node->plain = plain || tag == YAML_BOOL_TAG || tag == YAML_INT_TAG;
-      node->text = text;
-    }
-    finish(node, view(data.anchor));
-  }
-
-  void open(const Event& event, YamlNode::Kind kind, std::string_view tag, std::string_view default_tag,
-            std::string_view anchor) {
-    if (open_.size() >= kMaxDepth) throw YamlError(event.line(), "nested too deeply");
-    if (!tag.empty() && tag != default_tag) {
-      throw YamlError(event.line(), "the tag " + in_quotes(tag) + " is not supported");
-    }
-    if (const auto earlier = anchors_.find(anchor); earlier != anchors_.end()) anchors_.erase(earlier);
-    Open& collection = open_.emplace_back();
-    collection.node = make(event.line(), kind);
-    collection.anchor = anchor;
-  }
-
-  void close() {
-    const std::shared_ptr<YamlNode> node = open_.back().node;
-    const std::string anchor = open_.back().anchor;
-    open_.pop_back();
-    finish(node, anchor);
-  }
-
-  void finish(const std::shared_ptr<const YamlNode>& node, std::string_view anchor) {
-    if (!anchor.empty()) anchors_.insert_or_assign(std::string(anchor), node);
-    place(node, node->line);
-  }
-
-  void place(const std::shared_ptr<const YamlNode>& node, std::size_t line) {
-    if (open_.empty()) {
-      root_ = node;
-      return;
-    }
-    Open& parent = open_.back();
-    if (parent.node->kind == YamlNode::Kind::sequence) {
-      parent.node->items.push_back(node);
-    } else if (!parent.has_key) {
-      add_key(parent, *node, line);
-    } else {
-      parent.has_key = false;
-      parent.entry.value = node;
-      parent.node->entries.push_back(parent.entry);
-    }
-  }
-
-  static void add_key(Open& mapping, const YamlNode& key, std::size_t line) {
-    if (key.kind == YamlNode::Kind::null) {
-      throw YamlError(line, "a key is null: write its name, in quotes if it is \"null\" or \"~\"");
-    }
-    if (key.kind != YamlNode::Kind::scalar) throw YamlError(line, "a key must be text");
-    if (key.plain && key.text == "<<") {
-      throw YamlError(line, "the merge key \"<<\" is not supported: write out the keys that it merges");
-    }
-    if (!mapping.keys.insert(key.text).second)
-      throw YamlError(line, "the key " + in_quotes(key.text) + " occurs twice");
-    mapping.has_key = true;
-    mapping.entry = {key.text, line, nullptr};
-  }
-
-  std::shared_ptr<const YamlNode> root_;
-  std::vector<Open> open_;
-  std::map<std::string, std::shared_ptr<const YamlNode>, std::less<>> anchors_;
-  std::size_t nodes_ = 0;
-};
 
 class Parser {
  public:
@@ -203,12 +42,8 @@ class Parser {
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 
-  // False at the end.
-  bool next(TreeBuilder& builder) {
-    const Event event(parser_);
-    if (!event.good()) fail();
-    builder.add(event);
-    return event.get().type != YAML_STREAM_END_EVENT;
+  void load(yaml_document_t& document) {
+    if (yaml_parser_load(&parser_, &document) != 1) fail();
   }
 
  private:
@@ -227,17 +62,118 @@ class Parser {
   yaml_parser_t parser_{};
 };
 
+// The next document, whose texts are wiped with it; without a root at the end.
+class Document {
+ public:
+  explicit Document(Parser& parser) { parser.load(document_); }
+  ~Document() {
+    for (yaml_node_t* node = document_.nodes.start; node != document_.nodes.top; ++node)
+      if (node->type == YAML_SCALAR_NODE) OPENSSL_cleanse(node->data.scalar.value, node->data.scalar.length);
+    yaml_document_delete(&document_);
+  }
+  Document(const Document&) = delete;
+  Document& operator=(const Document&) = delete;
+
+  bool has_root() const { return document_.nodes.start != document_.nodes.top; }
+  std::size_t line() const { return line_of(document_.start_mark); }
+
+  std::shared_ptr<const YamlNode> tree() {
+    built_.resize(static_cast<std::size_t>(document_.nodes.top - document_.nodes.start));
+    return built(1);
+  }
+
+ private:
+  // number: libyaml's, from 1. An alias is another use of the node that it names.
+  std::shared_ptr<const YamlNode> built(int number) {
+    const auto index = static_cast<std::size_t>(number - 1);
+    if (built_[index]) return built_[index];
+    const yaml_node_t& from = document_.nodes.start[index];
+    const std::size_t line = line_of(from.start_mark);
+    if (contains(path_, number)) throw YamlError(line, "an alias in here names the node that contains it");
+    if (from.type != YAML_SCALAR_NODE && path_.size() >= kMaxDepth) throw YamlError(line, "nested too deeply");
+    auto node = std::make_shared<YamlNode>();
+    node->line = line;
+    path_.push_back(number);
+    if (from.type == YAML_SCALAR_NODE) {
+      read_scalar(from, *node);
+    } else if (from.type == YAML_SEQUENCE_NODE) {
+      check_tag(from, {YAML_SEQ_TAG});
+      node->kind = YamlNode::Kind::sequence;
+      const auto& items = from.data.sequence.items;
+      for (const yaml_node_item_t* item = items.start; item != items.top; ++item) node->items.push_back(built(*item));
+    } else {
+      check_tag(from, {YAML_MAP_TAG});
+      node->kind = YamlNode::Kind::mapping;
+      read_entries(from, *node);
+    }
+    path_.pop_back();
+    return built_[index] = node;
+  }
+
+  static void read_scalar(const yaml_node_t& from, YamlNode& node) {
+    check_tag(from, {YAML_STR_TAG, YAML_BOOL_TAG, YAML_INT_TAG, YAML_NULL_TAG});
+    const std::string_view text(reinterpret_cast<const char*>(from.data.scalar.value), from.data.scalar.length);
+    const std::string_view tag = view(from.tag);
+    const bool plain = from.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    if (tag == YAML_NULL_TAG || (plain && tag == YAML_STR_TAG && is_null(text))) return;
+    node.kind = YamlNode::Kind::scalar;
+    node.plain = plain || tag != YAML_STR_TAG;
+    node.text = text;
+  }
+
+  void read_entries(const yaml_node_t& from, YamlNode& node) {
+    std::set<std::string_view> keys;
+    const auto& pairs = from.data.mapping.pairs;
+    for (const yaml_node_pair_t* pair = pairs.start; pair != pairs.top; ++pair) {
+      const std::shared_ptr<const YamlNode> key = built(pair->key);
+      check_key(*key);
+      if (!keys.insert(key->text).second)
+        throw YamlError(key->line, "the key " + in_quotes(key->text) + " occurs twice");
+      node.entries.push_back({key->text, key->line, built(pair->value)});
+    }
+  }
+
+  static void check_tag(const yaml_node_t& from, std::initializer_list<std::string_view> known) {
+    if (!contains(known, view(from.tag)))
+      throw YamlError(line_of(from.start_mark), "the tag " + in_quotes(view(from.tag)) + " is not supported");
+  }
+
+  static void check_key(const YamlNode& key) {
+    if (key.kind == YamlNode::Kind::null)
+      throw YamlError(key.line, "a key is null: write its name, in quotes if it is \"null\" or \"~\"");
+    if (key.kind != YamlNode::Kind::scalar) throw YamlError(key.line, "a key must be text");
+    if (key.plain && key.text == "<<")
+      throw YamlError(key.line, "the merge key \"<<\" is not supported: write out the keys that it merges");
+  }
+
+  yaml_document_t document_{};
+  std::vector<std::shared_ptr<const YamlNode>> built_;  // by number
+  std::vector<int> path_;                               // from the root to the node that is being built
+};
+
+// libyaml's time grows with the square of this depth.
+bool has_many_open_brackets(std::string_view text) {
+  std::size_t open = 0, most = 0;
+  for (const char c : text) {
+    if (c == '[' || c == '{') most = std::max(most, ++open);
+    if ((c == ']' || c == '}') && open > 0) --open;
+  }
+  return most > kMostOpenBrackets;
+}
+
 }  // namespace
 
 YamlNode::~YamlNode() { OPENSSL_cleanse(text.data(), text.size()); }
 
 std::shared_ptr<const YamlNode> parse_yaml(std::string_view text) {
-  if (text.size() > kMaxSize) throw YamlError(1, "the file is larger than 1 MiB");
+  if (text.size() > kMaxSize) throw YamlError(1, "the file is larger than 64 KiB");
+  if (has_many_open_brackets(text)) throw YamlError(1, "nested too deeply");
   Parser parser(text.empty() ? std::string_view("") : text);  // libyaml does not accept a null pointer
-  TreeBuilder builder;
-  while (parser.next(builder)) {
-  }
-  return builder.root() ? builder.root() : std::make_shared<const YamlNode>();
+  Document document(parser);
+  if (!document.has_root()) return std::make_shared<const YamlNode>();
+  if (const Document second(parser); second.has_root())
+    throw YamlError(second.line(), "a second document begins here; only one is supported");
+  return document.tree();
 }
 
 std::string in_quotes(std::string_view text) {

@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-// A YAML document as a tree with line numbers, built from libyaml's parser events. Why not yaml_parser_load():
-// third_party/README.md.
+// A YAML document as a tree with line numbers.
 namespace igpu::exporter {
 
 class YamlError : public std::runtime_error {
@@ -27,7 +26,7 @@ struct YamlNode {
 
   Kind kind = Kind::null;
   std::size_t line = 1;
-  bool plain = false;                                  // an unquoted scalar without a tag that makes it a string
+  bool plain = false;                                  // an unquoted scalar, or one with the tag bool or int
   std::string text;                                    // of a scalar
   std::vector<std::shared_ptr<const YamlNode>> items;  // of a sequence
   std::vector<Entry> entries;                          // of a mapping, in order; keys are unique
@@ -46,8 +45,9 @@ struct YamlNode::Entry {
 
 // Parses the text's only document; a null node if it is empty. Aliases share the node that they name. Throws YamlError
 // for syntax errors, duplicate and null keys, merge keys ("<<"), a second document, an alias inside the node that it
-// names, more than 16 levels, more than a megabyte, other tags than str, bool, int, null, seq and map, and text that is
-// neither UTF-8 nor UTF-16 with a byte order mark. Messages quote keys and tags, never values.
+// names, an anchor that is defined twice, more than 16 levels, more than 64 KiB, other tags than str, bool, int, null,
+// seq and map, and text that is neither UTF-8 nor UTF-16 with a byte order mark. The tag str does not change what an
+// unquoted text means. Messages quote keys and tags, never values.
 std::shared_ptr<const YamlNode> parse_yaml(std::string_view text);
 
 // In double quotes, for a log line: shortened, with "?" for control characters.
