@@ -33,8 +33,8 @@ void append_utf8(std::string& out, std::uint32_t code) {
 
 class Reader {
  public:
-  Reader(std::string_view text, const std::function<void(std::span<const JsonStep>, std::string_view)>& visit)
-      : rest_(text), visit_(visit) {}
+  Reader(std::string_view text, const JsonVisit& strings, const JsonVisit& words)
+      : rest_(text), strings_(strings), words_(words) {}
 
   bool read() {
     if (!value()) return false;
@@ -63,7 +63,7 @@ class Reader {
         return array();
       case '"': {
         const auto text = string();
-        if (text) visit_(path_, *text);
+        if (text) strings_(path_, *text);
         return text.has_value();
       }
       default:
@@ -101,13 +101,13 @@ class Reader {
     return skip_if(']');
   }
 
-  // A number, true, false or null: nobody asks for its value.
   bool word() {
     std::size_t size = 0;
     const auto belongs = [](char c) {
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '+' || c == '-' || c == '.' || c == 'E';
+      return is_digit(c) || (c >= 'a' && c <= 'z') || c == '+' || c == '-' || c == '.' || c == 'E';
     };
     while (size < rest_.size() && belongs(rest_[size])) ++size;
+    if (size > 0 && words_) words_(path_, rest_.substr(0, size));
     rest_.remove_prefix(size);
     return size > 0;
   }
@@ -177,15 +177,14 @@ class Reader {
   }
 
   std::string_view rest_;
-  const std::function<void(std::span<const JsonStep>, std::string_view)>& visit_;
+  const JsonVisit &strings_, &words_;
   std::vector<JsonStep> path_;
 };
 
 }  // namespace
 
-bool visit_json_strings(std::string_view text,
-                        const std::function<void(std::span<const JsonStep> path, std::string_view value)>& visit) {
-  return Reader(text, visit).read();
+bool visit_json_strings(std::string_view text, const JsonVisit& strings, const JsonVisit& words) {
+  return Reader(text, strings, words).read();
 }
 
 }  // namespace igpu

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <initializer_list>
+#include <utility>
 
 #include "format/json_writer.h"
+#include "igpu/json_strings.h"
+#include "text/ascii.h"
 #include "text/unicode.h"
 #include "text/utc.h"
 
@@ -17,111 +19,6 @@ namespace igpu::exporter {
 namespace {
 
 constexpr std::size_t kMostFlights = 1000;
-
-// An array of objects whose members are texts and numbers.
-class Reader {
- public:
-  explicit Reader(std::string_view text) : rest_(text) {}
-
-  std::optional<std::vector<ListedFlight>> list() {
-    std::vector<ListedFlight> flights;
-    if (!take('[')) return std::nullopt;
-    if (!take(']')) {
-      do {
-        ListedFlight flight;
-        if (flights.size() == kMostFlights || !object(flight)) return std::nullopt;
-        flights.push_back(std::move(flight));
-      } while (take(','));
-      if (!take(']')) return std::nullopt;
-    }
-    skip_blanks();
-    if (!rest_.empty()) return std::nullopt;
-    return flights;
-  }
-
- private:
-  void skip_blanks() { rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size())); }
-  bool take(char wanted) {
-    skip_blanks();
-    if (!rest_.starts_with(wanted)) return false;
-    rest_.remove_prefix(1);
-    return true;
-  }
-
-  bool object(ListedFlight& flight) {
-    if (!take('{')) return false;
-    if (take('}')) return true;
-    do {
-      std::string name;
-      if (!text(name) || !take(':') || !member(name, flight)) return false;
-    } while (take(','));
-    return take('}');
-  }
-
-  bool member(const std::string& name, ListedFlight& flight) {
-    skip_blanks();
-    if (rest_.starts_with('"')) {
-      std::string value;
-      if (!text(value)) return false;
-      if (name == "cause")
-        flight.cause = std::move(value);
-      else if (name == "device")
-        flight.device = std::move(value);
-      else if (name == "detail")
-        flight.detail = std::move(value);
-      return true;
-    }
-    double value = 0;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-    if (error != std::errc() || !std::isfinite(value)) return false;
-    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-    const auto count = value >= 0 && value < 1e15 ? static_cast<std::uint64_t>(value) : 0;
-    if (name == "number") flight.number = count;
-    if (name == "more_events") flight.more_events = count;
-    if (name == "time") flight.time = value;
-    return true;
-  }
-
-  bool text(std::string& value) {
-    if (!take('"')) return false;
-    while (!rest_.empty()) {
-      const char c = rest_.front();
-      rest_.remove_prefix(1);
-      if (c == '"') return true;
-      if (c != '\\') {
-        value += c;
-      } else if (!escape(value)) {
-        return false;
-      }
-    }
-    return false;
-  }
-
-  // Of \u only what a writer of valid UTF-8 escapes: control characters.
-  bool escape(std::string& value) {
-    if (rest_.empty()) return false;
-    const char c = rest_.front();
-    rest_.remove_prefix(1);
-    constexpr std::string_view kLetters = "bfnrt", kMeanings = "\b\f\n\r\t";
-    if (const std::size_t at = kLetters.find(c); at != std::string_view::npos) {
-      value += kMeanings[at];
-      return true;
-    }
-    if (c == '"' || c == '\\' || c == '/') {
-      value += c;
-      return true;
-    }
-    unsigned code = 0;
-    if (c != 'u' || rest_.size() < 4) return false;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + 4, code, 16);
-    if (error != std::errc() || end != rest_.data() + 4) return false;
-    rest_.remove_prefix(4);
-    value += code < 0x80 ? static_cast<char>(code) : '?';
-    return true;
-  }
-
-  std::string_view rest_;
-};
 
 std::string time_text(double seconds) {
   if (!(seconds >= 0 && seconds < 1e11)) return "?";
@@ -154,7 +51,35 @@ class Table {
 
 }  // namespace
 
-std::optional<std::vector<ListedFlight>> parse_flight_list(std::string_view json) { return Reader(json).list(); }
+std::optional<std::vector<ListedFlight>> parse_flight_list(std::string_view json) {
+  std::vector<ListedFlight> flights;
+  bool good = trimmed(json).starts_with('[');
+  // The flight that has this member; null: it is none of a flight's.
+  const auto flight_at = [&](std::span<const JsonStep> path) -> ListedFlight* {
+    if (path.size() != 2 || path[0].index >= kMostFlights) return nullptr;
+    flights.resize(std::max(flights.size(), path[0].index + 1));
+    return &flights[path[0].index];
+  };
+  const auto text = [&](std::span<const JsonStep> path, std::string_view value) {
+    ListedFlight* const flight = flight_at(path);
+    if (flight == nullptr) return;
+    if (path[1].key == "cause") flight->cause = value;
+    if (path[1].key == "device") flight->device = value;
+    if (path[1].key == "detail") flight->detail = value;
+  };
+  const auto number = [&](std::span<const JsonStep> path, std::string_view word) {
+    const auto value = number_of<double>(word);
+    ListedFlight* const flight = flight_at(path);
+    good = good && value && std::isfinite(*value);
+    if (flight == nullptr || !good) return;
+    const auto count = *value >= 0 && *value < 1e15 ? static_cast<std::uint64_t>(*value) : 0;
+    if (path[1].key == "number") flight->number = count;
+    if (path[1].key == "more_events") flight->more_events = count;
+    if (path[1].key == "time") flight->time = *value;
+  };
+  good = good && visit_json_strings(json, text, number) && good;
+  return good ? std::optional(std::move(flights)) : std::nullopt;
+}
 
 std::string flight_table(std::span<const ListedFlight> flights) {
   Table table;

@@ -15,10 +15,11 @@ struct JsonStep {
   std::size_t index = 0;
 };
 
-// Calls visit(path, value) for every string value of a JSON text (RFC 8259), in order. Returns false if the text is
-// malformed or more than 32 levels deep; strings before that point were visited. An escape that stands for no character
-// becomes U+FFFD.
-bool visit_json_strings(std::string_view text,
-                        const std::function<void(std::span<const JsonStep> path, std::string_view value)>& visit);
+using JsonVisit = std::function<void(std::span<const JsonStep> path, std::string_view value)>;
+
+// Calls strings(path, value) for every string value of a JSON text (RFC 8259), in order, and words() for every number,
+// true, false and null as it stands. Returns false if the text is malformed or more than 32 levels deep; values before
+// that point were visited. An escape that stands for no character becomes U+FFFD.
+bool visit_json_strings(std::string_view text, const JsonVisit& strings, const JsonVisit& words = {});
 
 }  // namespace igpu
