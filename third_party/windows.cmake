@@ -2,8 +2,8 @@
 #
 # What a build for Windows takes from elsewhere: libraries that are headers only from this machine, one folder each so that no header
 # of Linux is found beside them, and, for the program, those that fetch-windows-libraries compiles.
-#   -DIGPU_WINDOWS_LIBRARIES=FOLDER   with lib and include: OpenSSL, libyaml, libdeflate
-set(IGPU_WINDOWS_LIBRARIES "" CACHE PATH "OpenSSL, libyaml and libdeflate for Windows; empty: fetched from Debian's source packages")
+#   -DIGPU_WINDOWS_LIBRARIES=FOLDER   with lib and include: OpenSSL, libyaml, libdeflate, libxcrypt's bcrypt
+set(IGPU_WINDOWS_LIBRARIES "" CACHE PATH "OpenSSL, libyaml, libdeflate and libxcrypt's bcrypt for Windows; empty: fetched from Debian's source packages")
 
 # igpu_headers(TARGET FOLDER): a target of the headers in FOLDER below the machine's include folder.
 function(igpu_headers target folder)
@@ -24,7 +24,7 @@ if(IGPU_EXPORTER)
     execute_process(COMMAND "${CMAKE_CURRENT_LIST_DIR}/fetch-windows-libraries"
       OUTPUT_VARIABLE libraries OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
     if(failed)
-      message(FATAL_ERROR "OpenSSL, libyaml and libdeflate for Windows are not here and could not be fetched (see above).")
+      message(FATAL_ERROR "OpenSSL, libyaml, libdeflate and libxcrypt's bcrypt for Windows are not here and could not be fetched (see above).")
     endif()
   endif()
   list(APPEND CMAKE_FIND_ROOT_PATH "${libraries}")

@@ -7,12 +7,12 @@
 
 #include "igpu/words.h"
 #include "web_config/crypt.h"
-#include "web_config/eks_blowfish.h"
 
 namespace igpu::exporter {
 namespace {
 
-constexpr std::size_t kSize = 60;
+// Characters of a hash: "$2b$10$", 22 of salt, the rest. A longer password counts as far as that.
+constexpr std::size_t kSaltBegin = 7, kHashBegin = 29, kSize = 60, kCountedPassword = 72;
 
 }  // namespace
 

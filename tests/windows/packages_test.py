@@ -23,7 +23,7 @@ names = [pathlib.PurePosixPath(name).name for name in zipfile.ZipFile(zip_file).
 check(sorted(names) == ["LICENSE.txt", "NOTICES.txt", "intel-gpu-exporter.exe"], f"the zip holds {names}")
 notices = next(name for name in zipfile.ZipFile(zip_file).namelist() if name.endswith("NOTICES.txt"))
 text = zipfile.ZipFile(zip_file).read(notices).decode()
-for library in ("openssl", "libyaml", "libdeflate", "civetweb", "mingw-w64", "cli11", "prometheus-cpp"):
+for library in ("openssl", "libyaml", "libdeflate", "solar designer", "civetweb", "mingw-w64", "cli11", "prometheus-cpp"):
     check(library in text.lower(), f"the notices name {library}")
 print(f"zip {zip_file.stat().st_size}, msi {msi.stat().st_size} bytes")
 

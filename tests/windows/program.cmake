@@ -18,7 +18,7 @@ set(program_tests
   http/listen_address http/places http/query monitor/scan_burst pages/allowed_origins pages/api pages/in_flight pages/index_page
   pages/paced_page pages/routes pages/shared_pages platform/poller push/queue query/query report/fixes report/gpu_advice
   self/request_metrics source/fdinfo_text source/job_events text/ascii text/nearest text/unicode text/wrap web_config/bcrypt
-  web_config/config web_config/eks_blowfish web_config/password_check web_config/weaker web_config/yaml_tree)
+  web_config/config web_config/password_check web_config/weaker web_config/yaml_tree)
 list(TRANSFORM program_tests REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tests/unit/\\1_test.cpp")
 if(NOT TARGET doctest::doctest)
   igpu_headers(doctest::doctest doctest)
