@@ -2,7 +2,6 @@
 #include "capture/asked_adapters.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <span>
 #include <string>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hexadecimal.h"
 #include "capture/pass_time.h"
 
 namespace igpu::capture {
@@ -73,11 +73,6 @@ Reading<T> asked(AnswerSource& source, const std::string& key, Ask&& machine) {
     const Reading<T> told = machine();
     return told ? answer_of(*told) : negative(told);
   }));
-}
-
-std::string hexadecimal(std::uint64_t number) {
-  std::array<char, 16> digits;
-  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr};
 }
 
 class AskedAdapter final : public GpuAdapter {

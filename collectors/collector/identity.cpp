@@ -2,8 +2,8 @@
 #include "collector/identity.h"
 
 #include <array>
-#include <charconv>
 
+#include "base/hexadecimal.h"
 #include "metric/feature_report.h"
 
 namespace igpu {
@@ -30,13 +30,6 @@ constexpr const MetricDescriptor* kIdentityMetrics[] = {&kIdentityInfoMetric, &k
 constexpr const MetricDescriptor* kIdentityInWindows[] = {&kIdentityInfoMetric};
 constexpr const FeatureDescriptor* kIdentityFeatures[] = {&kErrorFeature};
 
-std::string hex(unsigned value, std::size_t digits) {
-  std::array<char, 16> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, 16).ptr;
-  std::string number(text.data(), end);
-  return "0x" + std::string(number.size() < digits ? digits - number.size() : 0, '0') + number;
-}
-
 }  // namespace
 
 constexpr CollectorInfo IdentityCollector::kInfo{
@@ -50,8 +43,8 @@ constexpr CollectorInfo IdentityCollector::kInfo{
 
 IdentityCollector::IdentityCollector(const CollectorContext& context)
     : gpu_(context.gpu),
-      device_id_(context.gpu.device_id != 0 ? hex(context.gpu.device_id, 4) : std::string()),
-      revision_(context.gpu.revision ? hex(*context.gpu.revision, 2) : std::string()),
+      device_id_(context.gpu.device_id != 0 ? "0x" + hexadecimal(context.gpu.device_id, 4) : std::string()),
+      revision_(context.gpu.revision ? "0x" + hexadecimal(*context.gpu.revision, 2) : std::string()),
       numa_node_(context.gpu.numa_node < 0 ? std::string() : std::to_string(context.gpu.numa_node)),
       error_state_(context.machine.sys, context.gpu) {}
 

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/hexadecimal.h"
 #include "base/utf8.h"
 #include "collector/shared/workload_rule_match.h"
 #include "source/cgroup_names.h"
@@ -28,17 +28,11 @@ std::uint32_t hash_of(std::string_view text) {
 
 std::string bounded(std::string name) {
   if (name.size() <= kLongestWorkloadName) return name;
-  std::array<char, 8> digits;
-  digits.fill('0');
-  std::array<char, 8> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), hash_of(name), 16).ptr;
-  std::copy_backward(text.data(), end, digits.data() + digits.size());
+  const std::string digits = hexadecimal(hash_of(name), 8);
   std::size_t size = kLongestWorkloadName - digits.size() - 1;
   while (size > 0 && (static_cast<unsigned char>(name[size]) & 0xc0U) == 0x80) --size;
   name.resize(size);
-  name += '~';
-  name.append(digits.data(), digits.size());
-  return name;
+  return name + '~' + digits;
 }
 
 std::vector<std::string> ancestors_of(std::uint32_t pid, const Directory& proc) {
