@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +11,7 @@
 
 #include "base/monotonic_counter.h"
 #include "base/option.h"
-#include "device/engine_class.h"
+#include "collector/facts.h"
 #include "igpu/device.h"
 #include "igpu/feature.h"
 #include "igpu/log.h"
@@ -68,39 +65,6 @@ struct CollectorContext {
   Log& log;
 };
 
-// Seconds of engine time by EngineClass, added up over the engines of the class; nullopt if the GPU has no such engine.
-using EngineSeconds = std::array<std::optional<double>, kEngineClasses>;
-using EngineSecondsByDevice = std::map<std::string, EngineSeconds>;     // by PCI address
-using JobCountersByDevice = std::map<std::string, const JobCounters*>;  // by PCI address
-
-// Engine time of one SR-IOV virtual function, as the PMU of its physical function counts it.
-struct VfEngineTime {
-  std::uint32_t vf = 0;  // from 1
-  std::string gt, engine;
-  std::string_view engine_class;
-  std::uint64_t nanoseconds = 0;  // only grows
-  std::optional<Ratio> ratio;     // of the window; nullopt: there is none yet, or the PMU is closed
-};
-struct VfEngines {
-  Reading<Unit> counted = Absent{Reason::disabled};  // a value: the PMU counts the engines of each function
-  std::vector<VfEngineTime> times;                   // of the enabled functions
-  Reading<std::uint32_t> enabled = 0U;               // number of enabled functions; a failure: not known now
-};
-
-// A hang that a process caused.
-struct ProcessHang {
-  std::string device;  // PCI address
-  std::string_view kind;
-  std::uint32_t pid = 0;
-};
-
-// Faults that the kernel reported for devices that are no GPUs, and the channels through which it can report them.
-struct DeviceFaults {
-  bool has_events = false, has_dumps = false;
-  std::vector<std::string> recovered;  // PCI addresses; events: the driver reset the NPU
-  std::vector<std::string> dumped;     // PCI addresses; device core dumps
-};
-
 // One scrape, as seen by the collectors of one GPU.
 class ScrapePass {
  public:
@@ -114,12 +78,7 @@ class ScrapePass {
   virtual Reading<bool> suspended() const = 0;
   // The DRM clients. The first call in a scrape scans /proc; all collectors of all GPUs share the result.
   virtual Reading<const ClientSnapshot*> clients() = 0;
-  // Called by the collector that reads the PMU, with all engine time so far, for the machine's collectors.
-  virtual void engines_measured(const EngineSeconds&) {}
-  // Called by the same collector for a GPU with virtual functions.
-  virtual void vf_engines_measured(VfEngines) {}
-  // Called by the collector that reads the counters of jobs. The counters must live as long as the machine.
-  virtual void jobs_counted(const JobCounters&) {}
+  virtual FactBoard& facts() = 0;
 };
 
 class Collector {
@@ -156,8 +115,8 @@ class ClientSamples {
   virtual void write(std::string_view client, SampleSink& out) = 0;
 };
 
-// One scrape, as seen by a collector of the whole machine. Collectors run in the order of their list, so results of the
-// GPUs' collectors in the same scrape are available if those are listed earlier.
+// One scrape, as seen by a collector of the whole machine. Collectors run in the order of their list, so facts of the
+// GPUs' collectors in the same scrape are there if those are listed earlier.
 class MachinePass {
  public:
   virtual ~MachinePass() = default;
@@ -166,20 +125,7 @@ class MachinePass {
   virtual std::shared_ptr<const std::vector<Gpu>> gpus() const = 0;  // bound and chosen
   // PCI addresses of the GPUs that are not awake: their clients are not in the snapshot.
   virtual std::span<const std::string> asleep() const = 0;
-  // Engine time of the GPUs whose PMU was read in this scrape.
-  virtual EngineSecondsByDevice engines_measured() const = 0;
-  // Engine time of the virtual functions of one of those GPUs, by its PCI address; null if it has none.
-  virtual std::shared_ptr<const VfEngines> vf_engines(const std::string&) const { return {}; }
-  // Counters of the GPUs whose jobs were counted in this scrape.
-  virtual JobCountersByDevice jobs_counted() const = 0;
-  // Called by the collector that detects a hang. Hangs are kept until take_hangs() is called, in this or a later
-  // scrape.
-  virtual void process_hung(ProcessHang) {}
-  virtual std::vector<ProcessHang> take_hangs() { return {}; }
-  // Called by the collector that reads the kernel's events and its list of dumps. Faults are kept until
-  // take_device_faults() is called, has_events and has_dumps beyond that.
-  virtual void devices_failed(DeviceFaults) {}
-  virtual DeviceFaults take_device_faults() { return {}; }
+  virtual FactBoard& facts() = 0;
   // For threads that read between scrapes: the GPUs of gpus().
   virtual std::vector<AccessibleGpu> accessible_gpus() const { return {}; }
   // Called by the collector that has such samples. Every page of this scrape then gets those of its own client.

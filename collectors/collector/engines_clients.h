@@ -8,6 +8,7 @@
 
 #include "base/counter_window.h"
 #include "collector/collector.h"
+#include "collector/engines_facts.h"
 #include "collector/shared/client_gains.h"
 
 namespace igpu {

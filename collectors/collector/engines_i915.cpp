@@ -178,7 +178,7 @@ void I915EnginesCollector::take_over(ScrapePass& pass, SampleSink& out) {
   clients_.forget();  // if the PMU disappears, its time is not counted twice
   clients_.pmu_measured(pass.now(), busy_by_class_, stepped_back_);
   clients_.write(out, awaits_ratio_);
-  pass.engines_measured(clients_.total_with(busy_by_class_));
+  pass.facts().put(gpu_.address, clients_.total_with(busy_by_class_));
 }
 
 }  // namespace igpu

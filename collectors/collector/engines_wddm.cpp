@@ -82,7 +82,7 @@ void WddmEnginesCollector::collect(ScrapePass& pass, SampleSink& out) {
       engine.of_processes.window.restart();
     }
     processes_.reset();
-    pass.engines_measured(by_class);
+    pass.facts().put(gpu_.address, by_class);
     return;
   }
   if (!processes_) processes_.emplace(machine_, gpu_.binding);
@@ -96,14 +96,14 @@ void WddmEnginesCollector::collect(ScrapePass& pass, SampleSink& out) {
     if (processes_->refused() > 0)
       out.failed(
           {std::make_error_code(std::errc::result_out_of_range), "performance counter GPU Engine: running time"});
-    pass.engines_measured(by_class);
+    pass.facts().put(gpu_.address, by_class);
     return;
   }
   // Without them the nodes that count are all there is.
   for (Engine& engine : engines_)
     if (!is_still(engine) && report.note(engine.busy))
       write(engine, engine.of_node, *engine.busy, kOfNode, pass, by_class, out);
-  pass.engines_measured(by_class);
+  pass.facts().put(gpu_.address, by_class);
 }
 
 }  // namespace igpu

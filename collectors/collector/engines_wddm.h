@@ -8,6 +8,7 @@
 
 #include "base/counter_window.h"
 #include "collector/engines.h"
+#include "collector/engines_facts.h"
 #include "source/process_engine_times.h"
 #include "source/wddm.h"
 

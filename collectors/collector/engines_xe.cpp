@@ -260,7 +260,7 @@ void XeEnginesCollector::read_pmu(ScrapePass& pass, SampleSink& out) {
   const Nanoseconds read_at = pass.now();
   write_engines(true, out);
   if (source_ != XeEngineSource::automatic) {
-    pass.engines_measured(clients_.total_with(busy_by_class()));
+    pass.facts().put(gpu_.address, clients_.total_with(busy_by_class()));
     return;
   }
   if (clients_.awaits_rate())
@@ -268,7 +268,7 @@ void XeEnginesCollector::read_pmu(ScrapePass& pass, SampleSink& out) {
   if (pmu_start_) count_gap_before_pmu(pass, read_at);
   clients_.pmu_measured(read_at, busy_by_class(), stepped_back_);
   clients_ratio_ = awaits_ratio_ && functions_.number == 0;
-  pass.engines_measured(clients_.total_with(busy_by_class()));
+  pass.facts().put(gpu_.address, clients_.total_with(busy_by_class()));
   if (sleep_.should_close(pass.now(), active)) {
     sleep_.closed(pass.now());
     close_pmu(pass, out);
@@ -397,7 +397,7 @@ void XeEnginesCollector::collect(ScrapePass& pass, SampleSink& out) {
   // Both stay on the page; only the one that measures advances.
   if (source_ != XeEngineSource::pmu) clients_.write(out, clients_ratio_);
   report_features(out);
-  if (functions_.number > 0) pass.vf_engines_measured(vf_engines());
+  if (functions_.number > 0) pass.facts().put(gpu_.address, vf_engines());
 }
 
 void XeEnginesCollector::gpu_is_suspended() {

@@ -76,9 +76,8 @@ void HealthCollector::collect(MachinePass& pass, SampleSink& out) {
   unbound_.collect(scrape, out);
   name_processes_of_dumps(scrape, pass, out);
   for (const Gpu& gpu : scrape.gpus) write(gpu, devices_.at(gpu.address), out);
-  others_.has_events = channels_[kUevents].messages != nullptr;
-  others_.has_dumps = dumps_known_ && !why_no_dumps_;
-  pass.devices_failed(std::exchange(others_, {}));
+  pass.facts().put({}, FaultChannels{channels_[kUevents].messages != nullptr, dumps_known_ && !why_no_dumps_});
+  for (DeviceFault& fault : std::exchange(others_, {})) pass.facts().post(std::move(fault));
   write_lost(out);
   write_features(scrape, out);
   last_read_ = scrape.now;
@@ -155,7 +154,7 @@ void HealthCollector::take(const Uevent& event, HealthScrape& scrape) {
   if (subsystem == "pci" && event.action != "change") unbound_.bus_changed();
   // drivers/accel/ivpu/ivpu_pm.c: of the PCI device, after the reset.
   if (subsystem == "pci" && event.action == "change" && event.value("IVPU_PM_EVENT") == "IVPU_RECOVER")
-    others_.recovered.emplace_back(last_part(event.path));
+    others_.push_back({DeviceFault::Sign::reset, std::string(last_part(event.path))});
   if (subsystem != "drm" || event.action != "change") return;
   const std::string_view address = address_of_card(event.path);
   HealthDevice* const device = device_of(address);
@@ -310,7 +309,7 @@ void HealthCollector::count_process(HealthDevice& device, const std::string& add
     if (device.processes.size() == kMostProcesses) device.processes.erase(device.processes.begin());
     device.processes.push_back({process, 1});
   }
-  pass.process_hung({address, to_string(kind), process.pid});
+  pass.facts().post(ProcessHang{address, to_string(kind), process.pid});
 }
 
 // So that what comes between the start and the first scrape counts.
@@ -333,7 +332,8 @@ void HealthCollector::read_dumps(HealthScrape& scrape, SampleSink& out) {
   if (!dumps) return;
   for (const CoreDump& dump : *dumps) {
     HealthDevice* const device = note_dump(dump, scrape, are_old);
-    if (device == nullptr && !are_old) others_.dumped.emplace_back(last_part(dump.pci_path));
+    if (device == nullptr && !are_old)
+      others_.push_back({DeviceFault::Sign::dump, std::string(last_part(dump.pci_path))});
     if (device == nullptr || are_old) continue;
     ++device->dumps;
     device->unread_dump = dump.content;

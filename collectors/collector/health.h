@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "collector/collector.h"
+#include "collector/health_facts.h"
 #include "collector/health_part.h"
 #include "collector/health_unbound.h"
 #include "igpu/flight.h"
@@ -107,7 +108,7 @@ class HealthCollector final : public MachineCollector {
   QueueFaultEvents queue_events_;
   std::uint64_t lost_queue_events_ = 0;
   std::map<std::string, HealthDevice, std::less<>> devices_;  // by PCI address
-  DeviceFaults others_;                                       // of this scrape
+  std::vector<DeviceFault> others_;                           // of this scrape
   CoreDumps dumps_;
   std::vector<CoreDump> old_dumps_;  // made before the start
   bool old_dumps_are_known_ = false;

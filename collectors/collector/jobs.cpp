@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "collector/jobs_facts.h"
+
 namespace igpu {
 namespace {
 
@@ -72,7 +74,7 @@ void JobsCollector::collect(ScrapePass& pass, SampleSink& out) {
   const Reading<const JobCounters*> counters = machine_.job_counters->get(driver, pass.now());
   if (!counters) return out.missing(kJobFeature, counters);
   out.available(kJobFeature);
-  pass.jobs_counted(**counters);
+  pass.facts().put(gpu_.address, CountedJobs{*counters});
   const std::vector<JobCounts> series = read_job_counts((*counters)->slots(), gpu_.address);
   for (const JobCounts& counts : series) {
     const std::string_view engine_class = to_string(counts.engine_class);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "collector/jobs.h"
+#include "collector/jobs_facts.h"
 #include "collector/shared/job_series.h"
 
 namespace igpu {
@@ -14,7 +15,7 @@ namespace igpu {
 std::unique_ptr<MachineCollector> VideoJobs::create(const MachineContext&) { return std::make_unique<VideoJobs>(); }
 
 void VideoJobs::collect(MachinePass& pass, SampleSink& out) {
-  const JobCountersByDevice counters = pass.jobs_counted();
+  const auto counters = pass.facts().by_device<CountedJobs>();
   if (counters.empty()) return;
   const auto clients = pass.clients();
   if (!clients) {
@@ -23,7 +24,7 @@ void VideoJobs::collect(MachinePass& pass, SampleSink& out) {
   }
   const ClientSnapshot& snapshot = **clients;
   std::set<const JobCounters*> distinct;  // GPUs of one driver share them
-  for (const auto& [device, of_driver] : counters) distinct.insert(of_driver);
+  for (const auto& [device, of_driver] : counters) distinct.insert(of_driver.counters);
   std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> jobs_of;  // by device and PID
   for (const JobCounters* const one : distinct) {
     ProcessJobSlots(one->process_slots()).for_each([&](const ProcessJobs& jobs) {
@@ -32,7 +33,7 @@ void VideoJobs::collect(MachinePass& pass, SampleSink& out) {
       // The PID may be that of another process by now, or of another namespace.
       if (process == nullptr || process->start_time_ticks != jobs.start_ticks) return;
       const auto device = counters.find(std::string(jobs.device));
-      if (device == counters.end() || device->second != one) return;
+      if (device == counters.end() || device->second.counters != one) return;
       jobs_of[{device->first, jobs.pid}] += jobs.counts.done();
     });
     if (!one->all_classes()) free_ended(*one, snapshot);

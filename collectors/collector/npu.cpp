@@ -184,7 +184,7 @@ void NpuCollector::collect(MachinePass& pass, SampleSink& out) {
   for (const Npu& npu : npus_) write(npu, device_of(npu), pass.now(), reports, out);
   write_processes(pass, out);
   write_telemetry(pass, out);
-  if (counts_recoveries_) return out.available(kRecoveriesFeature);
+  if (counts_recoveries()) return out.available(kRecoveriesFeature);
   const bool is_denied = machine_.uevents.messages == nullptr;
   out.absent(kRecoveriesFeature, is_denied ? machine_.uevents.why : Absent{Reason::disabled});
 }
@@ -200,10 +200,11 @@ NpuCollector::Device& NpuCollector::device_of(const Npu& npu) {
 
 // A recovery makes an event and a dump.
 void NpuCollector::count_recoveries(MachinePass& pass) {
-  const DeviceFaults faults = pass.take_device_faults();
-  counts_recoveries_ = faults.has_events || faults.has_dumps;
-  for (const std::string& address : faults.has_events ? faults.recovered : faults.dumped)
-    if (const auto known = devices_.find(address); known != devices_.end()) ++known->second.recoveries;
+  if (const auto channels = pass.facts().get<FaultChannels>()) fault_channels_ = *channels;
+  const auto sign = fault_channels_.has_events ? DeviceFault::Sign::reset : DeviceFault::Sign::dump;
+  for (const DeviceFault& fault : pass.facts().take<DeviceFault>())
+    if (const auto known = devices_.find(fault.device); known != devices_.end() && fault.sign == sign)
+      ++known->second.recoveries;
 }
 
 void NpuCollector::write_busy(const Npu& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out) {
@@ -292,7 +293,7 @@ void NpuCollector::write(const Npu& npu, Device& device, Nanoseconds now, Report
   const auto suspended = device.files->suspended();
   if (suspended.is_failure()) out.failed(suspended.failure());
   if (suspended) out.add(kNpuSuspended, {npu.address}, flag(*suspended));
-  if (counts_recoveries_) out.add(kRecoveries, {npu.address}, Count{static_cast<double>(device.recoveries)});
+  if (counts_recoveries()) out.add(kRecoveries, {npu.address}, Count{static_cast<double>(device.recoveries)});
 }
 
 }  // namespace igpu

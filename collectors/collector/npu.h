@@ -12,6 +12,7 @@
 #include "base/counter_window.h"
 #include "base/monotonic_counter.h"
 #include "collector/collector.h"
+#include "collector/health_facts.h"
 #include "device/npus.h"
 #include "source/clients.h"
 #include "source/npu_files.h"
@@ -45,6 +46,7 @@ class NpuCollector final : public MachineCollector {
 
   Device& device_of(const Npu& npu);
   void count_recoveries(MachinePass& pass);
+  bool counts_recoveries() const { return fault_channels_.has_events || fault_channels_.has_dumps; }
   void write_processes(MachinePass& pass, SampleSink& out);
   void report_processes(const ClientSnapshot& snapshot, bool any, SampleSink& out);
   void write_telemetry(MachinePass& pass, SampleSink& out);
@@ -58,7 +60,7 @@ class NpuCollector final : public MachineCollector {
   std::optional<bool> shows_memory_;  // whether the driver reports memory by process; known from the first client on
   NpuTelemetry telemetry_;
   std::vector<Npu> npus_;
-  bool counts_recoveries_ = false;
+  FaultChannels fault_channels_;                        // as the collector health reported them last
   std::map<std::string, Device, std::less<>> devices_;  // by PCI address
 };
 

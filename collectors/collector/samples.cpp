@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "collector/jobs_facts.h"
 #include "machine/job_counters.h"
 #include "source/job_counts.h"
 
@@ -212,8 +213,8 @@ void SamplesCollector::collect(MachinePass& pass, SampleSink& out) {
   pass.differs_by_client(std::make_shared<Windows>(sampler_));
   if (!recorder_) return;
   if (const auto clients = pass.clients()) recorder_->see_clients(**clients);
-  for (const auto& [device, counters] : pass.jobs_counted())
-    recorder_->see_jobs(device, pass.now(), read_job_counts(counters->slots(), device));
+  for (const auto& [device, jobs] : pass.facts().by_device<CountedJobs>())
+    recorder_->see_jobs(device, pass.now(), read_job_counts(jobs.counters->slots(), device));
 }
 
 }  // namespace igpu

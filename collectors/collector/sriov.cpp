@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "collector/engines_facts.h"
 #include "machine/linux_errors.h"
 #include "metric/feature_report.h"
 
@@ -178,10 +179,10 @@ void SriovCollector::collect(MachinePass& pass, SampleSink& out) {
 }
 
 // Whether any are enabled.
-bool SriovCollector::read_functions(const Gpu& gpu, Device& device, const MachinePass& pass, SampleSink& out) {
+bool SriovCollector::read_functions(const Gpu& gpu, Device& device, MachinePass& pass, SampleSink& out) {
   device.functions = {};
   const auto total = device.pf.total();
-  const auto engines = pass.vf_engines(gpu.address);
+  const auto engines = pass.facts().get<VfEngines>(gpu.address);
   const auto enabled = engines ? engines->enabled : device.pf.enabled();
   if (total.is_absent() && enabled.is_absent()) return false;
   out.available(kFunctions, gpu.address);
@@ -227,11 +228,11 @@ std::string_view SriovCollector::workload_of(const VirtualFunction& function) {
   return named.workload;
 }
 
-void SriovCollector::write_engines(const Gpu& gpu, const Device& device, const MachinePass& pass, SampleSink& out) {
+void SriovCollector::write_engines(const Gpu& gpu, const Device& device, MachinePass& pass, SampleSink& out) {
   const auto asleep = pass.asleep();
   if (std::find(asleep.begin(), asleep.end(), gpu.address) != asleep.end())
     return out.absent(kEngines, {Reason::suspended}, gpu.address);
-  const auto engines = pass.vf_engines(gpu.address);
+  const auto engines = pass.facts().get<VfEngines>(gpu.address);
   if (!engines) {
     // i915 has no such count; the collector of the engines of xe is off.
     return out.absent(kEngines, {gpu.driver == Driver::xe ? Reason::disabled : Reason::kernel}, gpu.address);

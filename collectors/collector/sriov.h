@@ -45,9 +45,9 @@ class SriovCollector final : public MachineCollector {
   using AdverseCounters = std::map<std::pair<std::uint32_t, std::string>, MonotonicCounter>;
 
   Device& device_of(const Gpu& gpu);
-  bool read_functions(const Gpu& gpu, Device& device, const MachinePass& pass, SampleSink& out);
+  bool read_functions(const Gpu& gpu, Device& device, MachinePass& pass, SampleSink& out);
   static void write_shares(const Gpu& gpu, Device& device, SampleSink& out);
-  static void write_engines(const Gpu& gpu, const Device& device, const MachinePass& pass, SampleSink& out);
+  static void write_engines(const Gpu& gpu, const Device& device, MachinePass& pass, SampleSink& out);
   void write_adverse_events(const Gpu& gpu, Device& device, SampleSink& out);
   void write_info(const Gpu& gpu, const Device& device, SampleSink& out);
   std::string_view workload_of(const VirtualFunction& function);

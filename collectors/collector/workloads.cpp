@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/scan.h"
+#include "collector/engines_facts.h"
 #include "device/engine_class.h"
 #include "igpu/words.h"
 #include "machine/change_signal.h"
@@ -217,7 +218,7 @@ WorkloadsCollector::WorkloadsCollector(Machine& machine, WorkloadSettings settin
 
 void WorkloadsCollector::collect(MachinePass& pass, SampleSink& out) {
   const Now now = scan(pass, out);
-  hangs_.count(pass.take_hangs());
+  hangs_.count(pass.facts().take<ProcessHang>());
   hangs_.fold(table_.folded_names());
   for (const WorkloadTable::Workload* workload : table_.workloads()) write(*workload, now, out);
   write_unattributed(out);
@@ -248,12 +249,13 @@ WorkloadsCollector::Now WorkloadsCollector::scan(MachinePass& pass, SampleSink& 
   if (!found) return now;
   out.available(kWorkloads);
   advance(snapshot, *found, now.asleep);
-  count_jobs(pass.jobs_counted(), snapshot);
+  jobs_.advance(pass.facts().by_device<CountedJobs>(), snapshot);
+  jobs_.fold(table_.folded_names());
   now.clients = true;
   now.processes = found->complete;
   // What an incomplete scan has not read would never be counted.
   if (!snapshot.complete) return now;
-  for (const auto& [device, busy] : pass.engines_measured()) table_.measured(device, busy);
+  for (const auto& [device, busy] : pass.facts().by_device<EngineSeconds>()) table_.measured(device, busy);
   return now;
 }
 
@@ -310,11 +312,6 @@ void WorkloadsCollector::advance(const ClientSnapshot& snapshot, const ProcessTr
                     return holder ? std::optional(naming_.labels_of(*holder, machine_.proc)) : std::nullopt;
                   },
                   found_process, asleep});
-}
-
-void WorkloadsCollector::count_jobs(const JobCountersByDevice& counters, const ClientSnapshot& snapshot) {
-  jobs_.advance(counters, snapshot);
-  jobs_.fold(table_.folded_names());
 }
 
 std::optional<WorkloadLabels> WorkloadsCollector::tree_of(std::uint32_t pid, const ProcessTree::Found& found) {

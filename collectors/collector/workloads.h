@@ -79,7 +79,6 @@ class WorkloadsCollector final : public MachineCollector {
   static void write_tree(const WorkloadTable::Workload& workload, bool now, SampleSink& out);
   void write_unattributed(SampleSink& out) const;
   void write_dmem(const MachinePass& pass, SampleSink& out);
-  void count_jobs(const JobCountersByDevice& counters, const ClientSnapshot& snapshot);
   void write_jobs(SampleSink& out) const;
 
   Machine& machine_;

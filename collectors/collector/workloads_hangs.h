@@ -9,7 +9,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "collector/collector.h"
+#include "collector/health_facts.h"
 
 namespace igpu {
 

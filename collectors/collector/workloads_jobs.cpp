@@ -29,16 +29,16 @@ void WorkloadJobs::found(std::uint32_t pid, std::uint64_t start_ticks, std::stri
   member.seen = now;
 }
 
-void WorkloadJobs::advance(const JobCountersByDevice& counters, const ClientSnapshot& snapshot) {
+void WorkloadJobs::advance(const CountedJobsByDevice& counters, const ClientSnapshot& snapshot) {
   std::set<const JobCounters*> distinct;  // GPUs of one driver share them
-  for (const auto& [device, of_driver] : counters) distinct.insert(of_driver);
+  for (const auto& [device, of_driver] : counters) distinct.insert(of_driver.counters);
   for (const JobCounters* const one : distinct) {
     auto& groups = groups_[one];
     std::vector<std::size_t> ended;
     ProcessJobSlots slots(one->process_slots());
     slots.for_each([&](const ProcessJobs& jobs) {
       const auto known = counters.find(std::string(jobs.device));
-      read(jobs, snapshot, groups, known != counters.end() && known->second == one, ended);
+      read(jobs, snapshot, groups, known != counters.end() && known->second.counters == one, ended);
     });
     for (const std::size_t group : ended) {
       slots.free(group);

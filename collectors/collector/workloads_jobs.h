@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "collector/collector.h"
+#include "collector/jobs_facts.h"
 #include "source/clients.h"
 #include "source/job_counts.h"
 
@@ -30,7 +30,7 @@ class WorkloadJobs {
 
   // Records that a scan found the process in this workload.
   void found(std::uint32_t pid, std::uint64_t start_ticks, std::string_view workload, Nanoseconds now);
-  void advance(const JobCountersByDevice& counters, const ClientSnapshot& snapshot);
+  void advance(const CountedJobsByDevice& counters, const ClientSnapshot& snapshot);
   // Adds the jobs of these workloads to "other" from now on.
   void fold(const std::set<std::string, std::less<>>& workloads);
 

@@ -50,9 +50,7 @@ struct RegistryCore {
   mutable std::mutex known_mutex;
   std::shared_ptr<const std::vector<Gpu>> known_gpus = std::make_shared<std::vector<Gpu>>();  // as last listed
 
-  std::mutex hangs_mutex;
-  std::vector<ProcessHang> hangs;  // that no collector has taken yet
-  DeviceFaults device_faults;      // that no collector has taken yet
+  FactBoard::Waiting waiting_facts;
 
   KeptFindings findings;
   ScrapeLog scrape_log;

@@ -5,88 +5,38 @@
 
 namespace igpu {
 
-class RegistryRun::Pass final : public ScrapePass {
+template <class Interface>
+class RegistryRun::PassOf : public Interface {
  public:
-  Pass(RegistryRun& run, Step& step) : run_(run), step_(step) {}
-  std::uint64_t number() const override { return run_.number_; }
-  Nanoseconds now() const override { return run_.core_->machine.clock.now(); }
-  GpuPower power() const override { return step_.power.power; }
-  Reading<bool> suspended() const override { return step_.power.suspended; }
-  Reading<const ClientSnapshot*> clients() override {
+  PassOf(RegistryRun& run, Step& step) : run_(run), step_(step) {}
+  Nanoseconds now() const final { return run_.core_->machine.clock.now(); }
+  Reading<const ClientSnapshot*> clients() final {
     step_.walked = true;
     return run_.clients();
   }
-  void engines_measured(const EngineSeconds& seconds) override {
-    const std::lock_guard lock(run_.mutex_);
-    run_.engines_measured_.insert_or_assign(step_.unit->gpu.address, seconds);
-  }
-  void vf_engines_measured(VfEngines engines) override {
-    auto shared = std::make_shared<const VfEngines>(std::move(engines));
-    const std::lock_guard lock(run_.mutex_);
-    run_.vf_engines_.insert_or_assign(step_.unit->gpu.address, std::move(shared));
-  }
-  void jobs_counted(const JobCounters& counters) override {
-    const std::lock_guard lock(run_.mutex_);
-    run_.jobs_counted_.insert_or_assign(step_.unit->gpu.address, &counters);
-  }
+  FactBoard& facts() final { return run_.facts_; }
 
- private:
+ protected:
   RegistryRun& run_;
   Step& step_;
 };
 
-class RegistryRun::WholePass final : public MachinePass {
+class RegistryRun::Pass final : public PassOf<ScrapePass> {
  public:
-  WholePass(RegistryRun& run, Step& step) : run_(run), step_(step) {}
-  Nanoseconds now() const override { return run_.core_->machine.clock.now(); }
-  Reading<const ClientSnapshot*> clients() override {
-    step_.walked = true;
-    return run_.clients();
-  }
+  using PassOf::PassOf;
+  std::uint64_t number() const override { return run_.number_; }
+  GpuPower power() const override { return step_.power.power; }
+  Reading<bool> suspended() const override { return step_.power.suspended; }
+};
+
+class RegistryRun::WholePass final : public PassOf<MachinePass> {
+ public:
+  using PassOf::PassOf;
   std::shared_ptr<const std::vector<Gpu>> gpus() const override {
     const std::lock_guard lock(run_.core_->known_mutex);
     return run_.core_->known_gpus;
   }
   std::span<const std::string> asleep() const override { return run_.asleep_; }
-  EngineSecondsByDevice engines_measured() const override {
-    const std::lock_guard lock(run_.mutex_);
-    return run_.engines_measured_;
-  }
-  std::shared_ptr<const VfEngines> vf_engines(const std::string& address) const override {
-    const std::lock_guard lock(run_.mutex_);
-    const auto measured = run_.vf_engines_.find(address);
-    return measured == run_.vf_engines_.end() ? nullptr : measured->second;
-  }
-  JobCountersByDevice jobs_counted() const override {
-    const std::lock_guard lock(run_.mutex_);
-    return run_.jobs_counted_;
-  }
-  void process_hung(ProcessHang hang) override {
-    constexpr std::size_t kMostKept = 1024;  // if no collector takes them
-    const std::lock_guard lock(run_.core_->hangs_mutex);
-    std::vector<ProcessHang>& hangs = run_.core_->hangs;
-    if (hangs.size() == kMostKept) hangs.erase(hangs.begin());
-    hangs.push_back(std::move(hang));
-  }
-  std::vector<ProcessHang> take_hangs() override {
-    const std::lock_guard lock(run_.core_->hangs_mutex);
-    return std::exchange(run_.core_->hangs, {});
-  }
-  void devices_failed(DeviceFaults faults) override {
-    constexpr std::size_t kMostKept = 1024;
-    const std::lock_guard lock(run_.core_->hangs_mutex);
-    DeviceFaults& kept = run_.core_->device_faults;
-    kept.has_events = faults.has_events;
-    kept.has_dumps = faults.has_dumps;
-    for (const auto list : {&DeviceFaults::recovered, &DeviceFaults::dumped})
-      for (std::string& device : faults.*list)
-        if ((kept.*list).size() < kMostKept) (kept.*list).push_back(std::move(device));
-  }
-  DeviceFaults take_device_faults() override {
-    const std::lock_guard lock(run_.core_->hangs_mutex);
-    DeviceFaults& kept = run_.core_->device_faults;
-    return std::exchange(kept, {kept.has_events, kept.has_dumps, {}, {}});
-  }
   std::vector<AccessibleGpu> accessible_gpus() const override {
     const std::lock_guard lock(run_.mutex_);
     std::vector<AccessibleGpu> gpus;
@@ -99,10 +49,6 @@ class RegistryRun::WholePass final : public MachinePass {
     run_.progress_.by_client = std::move(samples);
     run_.progress_.by_client_of = step_.slot->info;
   }
-
- private:
-  RegistryRun& run_;
-  Step& step_;
 };
 
 bool RegistryRun::wanted(const Slot& slot) const {

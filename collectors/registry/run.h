@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -52,6 +51,8 @@ class RegistryRun final : public ScrapeRun {
   void cut_short();
 
  private:
+  template <class Interface>
+  class PassOf;
   class Pass;
   class WholePass;
   // For waiting on threads; collectors measure with Machine::clock.
@@ -106,9 +107,7 @@ class RegistryRun final : public ScrapeRun {
   // are not awake.
   bool listed_ = false;
   std::vector<std::string> chosen_, asleep_;
-  EngineSecondsByDevice engines_measured_;                              // guarded by mutex_
-  std::map<std::string, std::shared_ptr<const VfEngines>> vf_engines_;  // by PCI address; guarded by mutex_
-  JobCountersByDevice jobs_counted_;                                    // guarded by mutex_
+  FactBoard facts_{core_->waiting_facts};
 };
 
 }  // namespace igpu

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "collector/jobs.h"
+#include "collector/jobs_facts.h"
 #include "support/counted_calls.h"
 #include "support/fake_job_counters.h"
 #include "support/sanitizers.h"
@@ -28,7 +29,7 @@ TEST_CASE("video jobs of a hundred channels add no system call to a scrape") {
   VideoJobs collector;
   SampleSink sink;
   TestMachinePass pass(clock);
-  pass.jobs[gpu] = &kernel;
+  pass.facts().put(gpu, CountedJobs{&kernel});
   for (std::uint32_t pid = 100; pid < 200; ++pid) {
     std::uint64_t* const group = kernel.add_process_group(gpu, JOB_SOURCE_DRM_SCHED, JOB_CLASS_VIDEO, pid, 700);
     group[JOB_SUBMITTED] = group[JOB_OUTCOME + JOB_COMPLETED] = 50;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collector/collector.h"
+#include "collector/engines_facts.h"
 #include "device/discovery.h"
 #include "machine/machine.h"
 #include "monitor/machine_parts.h"
@@ -65,18 +66,17 @@ class TestPass final : public ScrapePass {
     return &*snapshot;
   }
 
-  void engines_measured(const EngineSeconds& seconds) override { measured = seconds; }
-  void vf_engines_measured(VfEngines engines) override { vf_engines = std::move(engines); }
+  FactBoard& facts() override { return board_; }
 
   bool is_suspended = false;
   Reading<bool> told_suspended = false;
   Reading<ClientSnapshot> snapshot{ClientSnapshot{}};
-  std::optional<EngineSeconds> measured;
-  std::optional<VfEngines> vf_engines;
 
  private:
   const Clock& clock_;
   std::uint64_t number_;
+  FactBoard::Waiting waiting_;
+  FactBoard board_{waiting_};
 };
 
 // A scrape of one collector of the whole machine, without registry.
@@ -90,22 +90,16 @@ class TestMachinePass final : public MachinePass {
   }
   std::shared_ptr<const std::vector<Gpu>> gpus() const override { return std::make_shared<std::vector<Gpu>>(bound); }
   std::span<const std::string> asleep() const override { return sleeping; }
-  EngineSecondsByDevice engines_measured() const override { return measured; }
-  std::shared_ptr<const VfEngines> vf_engines(const std::string& address) const override {
-    const auto measured_for = vf_measured.find(address);
-    return measured_for == vf_measured.end() ? nullptr : std::make_shared<const VfEngines>(measured_for->second);
-  }
-  JobCountersByDevice jobs_counted() const override { return jobs; }
+  FactBoard& facts() override { return board_; }
 
   Reading<ClientSnapshot> snapshot{ClientSnapshot{}};
   std::vector<Gpu> bound;
   std::vector<std::string> sleeping;
-  EngineSecondsByDevice measured;
-  std::map<std::string, VfEngines> vf_measured;  // by PCI address
-  JobCountersByDevice jobs;
 
  private:
   const Clock& clock_;
+  FactBoard::Waiting waiting_;
+  FactBoard board_{waiting_};
 };
 
 // One collector on one GPU of a test machine.
@@ -141,8 +135,8 @@ class CollectorRun {
     pass.is_suspended = is_suspended;
     pass.told_suspended = told_suspended ? Reading<bool>(is_suspended) : told_suspended;
     collector_->collect(pass, sink_);
-    measured = pass.measured;
-    vf_engines = pass.vf_engines;
+    measured = pass.facts().get<EngineSeconds>(gpu_.address);
+    vf_engines = pass.facts().get<VfEngines>(gpu_.address);
     return sink_;
   }
   SampleSink& collect_after(Nanoseconds time, Reading<ClientSnapshot> clients = ClientSnapshot{}) {
@@ -183,8 +177,8 @@ class CollectorRun {
 
   OptionValues::Given options;  // by flag; those that are not given have their defaults
   Nanoseconds min_window = std::chrono::seconds(1);
-  std::optional<EngineSeconds> measured;                // by the last scrape, for collectors of the machine
-  std::optional<VfEngines> vf_engines;                  // the same, of its virtual functions
+  std::shared_ptr<const EngineSeconds> measured;        // by the last scrape, for collectors of the machine
+  std::shared_ptr<const VfEngines> vf_engines;          // the same, of its virtual functions
   bool is_suspended = false;                            // for collectors that run while the GPU is suspended
   Reading<bool> told_suspended = Reading<bool>(false);  // unless set to absent or failed
 

@@ -62,16 +62,15 @@ class HangPass final : public MachinePass {
   Reading<const ClientSnapshot*> clients() override { return Absent{}; }
   std::shared_ptr<const std::vector<Gpu>> gpus() const override { return std::make_shared<std::vector<Gpu>>(bound); }
   std::span<const std::string> asleep() const override { return sleeping; }
-  EngineSecondsByDevice engines_measured() const override { return {}; }
-  JobCountersByDevice jobs_counted() const override { return {}; }
-  void process_hung(ProcessHang hang) override { hangs.push_back(std::move(hang)); }
+  FactBoard& facts() override { return board_; }
 
   std::vector<Gpu> bound;
   std::vector<std::string> sleeping;
-  std::vector<ProcessHang> hangs;
 
  private:
   const Clock& clock_;
+  FactBoard::Waiting waiting_;
+  FactBoard board_{waiting_};
 };
 
 // An i915 and an xe GPU, and the kernel's messages about them.
@@ -119,7 +118,7 @@ class Scene {
     pass.bound = gpus;
     pass.sleeping = sleeping;
     collector_->collect(pass, sink);
-    hangs.insert(hangs.end(), pass.hangs.begin(), pass.hangs.end());
+    for (ProcessHang& hang : pass.facts().take<ProcessHang>()) hangs.push_back(std::move(hang));
     return sink;
   }
   // The exporter starts: other than by a first scrape, so that something can happen in between.

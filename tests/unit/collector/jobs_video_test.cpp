@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collector/jobs.h"
+#include "collector/jobs_facts.h"
 #include "support/fake_job_counters.h"
 #include "support/test_machine.h"
 
@@ -44,7 +45,7 @@ class Scene {
       pass.snapshot->processes.push_back({.pid = one.pid, .start_time_ticks = one.start_ticks, .comm = one.comm});
     }
     pass.snapshot->pids_hidden = pids_hidden;
-    for (const std::string& device : devices) pass.jobs[device] = &kernel;
+    for (const std::string& device : devices) pass.facts().put(device, CountedJobs{&kernel});
     sink.clear();
     collector.collect(pass, sink);
   }
@@ -181,7 +182,7 @@ TEST_CASE("without counters, or without processes, there are no series; only wha
   scene.scrape({{10, 700, "ffmpeg"}});
   CHECK(scene.page().empty());
   TestMachinePass pass(scene.clock);
-  pass.jobs[kGpu] = &scene.kernel;
+  pass.facts().put(kGpu, CountedJobs{&scene.kernel});
   pass.snapshot = Failure{std::make_error_code(std::errc::io_error), "proc"};
   scene.collector.collect(pass, scene.sink);
   CHECK(scene.sink.failures().size() == 1);

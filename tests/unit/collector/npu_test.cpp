@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "collector/health.h"
+#include "collector/health_facts.h"
 #include "support/fake_kernel_messages.h"
 #include "support/forwarding_directory.h"
 #include "support/sink_values.h"
@@ -42,18 +43,14 @@ class SharedPass final : public MachinePass {
   }
   std::shared_ptr<const std::vector<Gpu>> gpus() const override { return std::make_shared<std::vector<Gpu>>(); }
   std::span<const std::string> asleep() const override { return {}; }
-  EngineSecondsByDevice engines_measured() const override { return {}; }
-  JobCountersByDevice jobs_counted() const override { return {}; }
-  void devices_failed(DeviceFaults told) override { faults = std::move(told); }
-  DeviceFaults take_device_faults() override {
-    return std::exchange(faults, {faults.has_events, faults.has_dumps, {}, {}});
-  }
+  FactBoard& facts() override { return board_; }
 
-  DeviceFaults faults{.has_events = true};
   Reading<ClientSnapshot> snapshot{ClientSnapshot{}};
 
  private:
   const Clock& clock_;
+  FactBoard::Waiting waiting_;
+  FactBoard board_{waiting_};
 };
 
 class Scene {
@@ -64,7 +61,10 @@ class Scene {
   FakeKernelMessages uevents;
   std::optional<std::size_t> most_processes = 4096;
 
-  Scene() { m.machine().uevents.messages = &uevents; }
+  Scene() {
+    m.machine().uevents.messages = &uevents;
+    pass.facts().put({}, FaultChannels{.has_events = true});
+  }
 
   void file(const std::string& name, const std::string& text) {
     m.tree.write("sys/" + kPath + "/" + name, text + "\n");
@@ -423,7 +423,7 @@ TEST_CASE("the driver is loaded again: the counters go on") {
   Scene s;
   s.bind();
   s.kernel_6_16();
-  s.pass.faults.recovered = {"0000:00:0b.0"};
+  s.pass.facts().post(DeviceFault{DeviceFault::Sign::reset, "0000:00:0b.0"});
   s.scrape();
   s.remove("accel");
   s.m.tree.remove("sys/class/accel/accel0");
@@ -506,10 +506,17 @@ TEST_CASE("an event and a dump of one recovery count once; without events the du
   Scene s;
   s.bind();
   s.kernel_6_16();
-  s.pass.faults = {.has_events = true, .has_dumps = true, .recovered = {"0000:00:0b.0"}, .dumped = {"0000:00:0b.0"}};
+  const auto recover = [&] {
+    s.pass.facts().post(DeviceFault{DeviceFault::Sign::reset, "0000:00:0b.0"});
+    s.pass.facts().post(DeviceFault{DeviceFault::Sign::dump, "0000:00:0b.0"});
+  };
+  s.pass.facts().put({}, FaultChannels{.has_events = true, .has_dumps = true});
+  recover();
   s.scrape();
   CHECK(s.value("intel_npu_recoveries_total") == 1);
-  s.pass.faults = {.has_events = false, .has_dumps = true, .recovered = {}, .dumped = {"0000:00:0b.0", "0000:03:00.0"}};
+  s.pass.facts().put({}, FaultChannels{.has_events = false, .has_dumps = true});
+  recover();
+  s.pass.facts().post(DeviceFault{DeviceFault::Sign::dump, "0000:03:00.0"});  // a GPU's
   s.scrape();
   CHECK(s.value("intel_npu_recoveries_total") == 2);
 }
@@ -518,7 +525,7 @@ TEST_CASE("without events and dumps no recovery can be counted, which is not zer
   Scene s;
   s.bind();
   s.kernel_6_16();
-  s.pass.faults = {};
+  s.pass.facts().put({}, FaultChannels{});
   SUBCASE("collector health is off") {
     s.scrape();
     CHECK(s.missing("npu_recoveries") == Reason::disabled);

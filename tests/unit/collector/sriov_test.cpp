@@ -80,7 +80,7 @@ class Scene {
     sink.clear();
     TestMachinePass pass(m.clock);
     pass.bound = m.gpus();
-    pass.vf_measured = engines;
+    for (const auto& [device, measured] : engines) pass.facts().put(device, measured);
     if (asleep) pass.sleeping = {"0000:03:00.0"};
     collector_->collect(pass, sink);
   }

@@ -44,8 +44,8 @@ class Scene {
       snapshot.pids.push_back(process.pid);
       if (!process.workload.empty()) jobs.found(process.pid, process.start_ticks, process.workload, snapshot.time);
     }
-    JobCountersByDevice counted;
-    counted[kGpu] = &kernel;
+    CountedJobsByDevice counted;
+    counted[kGpu] = {&kernel};
     jobs.advance(counted, snapshot);
   }
   std::uint64_t completed(const std::string& workload) const {

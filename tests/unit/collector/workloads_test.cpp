@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "collector/engines_facts.h"
+#include "collector/jobs_facts.h"
 #include "source/client_ledger.h"
 #include "source/client_walk.h"
 #include "support/fake_job_counters.h"
@@ -93,8 +95,8 @@ class Scene {
   bool complete = true;
   std::vector<std::string> asleep;
   std::vector<Gpu> gpus;
-  EngineSecondsByDevice measured;
-  JobCountersByDevice jobs;
+  std::map<std::string, EngineSeconds> measured;
+  CountedJobsByDevice jobs;
   SampleSink sink;
 
  private:
@@ -105,8 +107,8 @@ class Scene {
     pass.snapshot = std::move(clients);
     pass.bound = gpus;
     pass.sleeping = asleep;
-    pass.measured = measured;
-    pass.jobs = jobs;
+    for (const auto& [device, seconds] : measured) pass.facts().put(device, seconds);
+    for (const auto& [device, counted] : jobs) pass.facts().put(device, counted);
     workloads_.collect(pass, sink);
     uptime += 10;
   }
@@ -300,7 +302,7 @@ TEST_CASE("jobs are counted by workload, for the processes below a client's hold
   Scene scene;
   test::FakeJobCounters kernel;
   scene.tree.machine().job_counters = &kernel;
-  scene.jobs[kGpu] = &kernel;
+  scene.jobs[kGpu] = {&kernel};
   scene.process(20, {.comm = "encoder", .start = 700});
   scene.process(21, {.comm = "helper", .parent = 20, .start = 701});
   scene.client(20, 3, 1, 1);

@@ -31,8 +31,9 @@ inline constexpr Metric<Count, 0> kClients{"intel_gpu_test_machine_clients", Kin
 inline constexpr Metric<Count, 1> kAsleep{"intel_gpu_test_machine_asleep", Kind::gauge, "A sample.", {"device"}};
 inline constexpr Metric<Seconds, 1> kMeasured{
     "intel_gpu_test_machine_measured_seconds", Kind::gauge, "A sample.", {"device"}};
+inline constexpr Metric<Count, 0> kAlarms{"intel_gpu_test_machine_alarms", Kind::gauge, "A sample."};
 inline constexpr FeatureDescriptor kWhole{"whole", "Nothing.", Need::other_processes, true};
-constexpr const MetricDescriptor* kMachineMetrics[] = {&kRuns, &kClients, &kAsleep, &kMeasured};
+constexpr const MetricDescriptor* kMachineMetrics[] = {&kRuns, &kClients, &kAsleep, &kMeasured, &kAlarms};
 constexpr const FeatureDescriptor* kMachineFeatures[] = {&kWhole};
 
 struct Script {
@@ -45,6 +46,11 @@ struct Script {
 };
 Script* script = nullptr;
 
+struct Measurement {
+  Seconds seconds;
+};
+struct Alarm {};
+
 // Of a GPU: as the collector that reads the PMU.
 class MeterCollector final : public Collector {
  public:
@@ -53,7 +59,8 @@ class MeterCollector final : public Collector {
   static std::unique_ptr<Collector> create(const CollectorContext&) { return std::make_unique<MeterCollector>(); }
   void collect(ScrapePass& pass, SampleSink&) override {
     ++script->measured;
-    pass.engines_measured({std::nullopt, std::nullopt, 7.5, std::nullopt, std::nullopt});
+    pass.facts().put(kGpu, Measurement{7.5});
+    pass.facts().post(Alarm{});
     CHECK(pass.clients());
   }
 };
@@ -87,11 +94,12 @@ class WholeCollector final : public MachineCollector {
         return;
     }
     out.available(kWhole);
+    out.add(kAlarms, Count{static_cast<double>(pass.facts().take<Alarm>().size())});
     if (const auto snapshot = pass.clients())
       out.add(kClients, Count{static_cast<double>((*snapshot)->clients.size())});
     for (const std::string& device : pass.asleep()) out.add(kAsleep, {device}, Count{1});
-    for (const auto& [device, seconds] : pass.engines_measured())
-      if (seconds[2]) out.add(kMeasured, {device}, Seconds{*seconds[2]});
+    for (const auto& [device, measured] : pass.facts().by_device<Measurement>())
+      out.add(kMeasured, {device}, measured.seconds);
   }
 
  private:
@@ -103,8 +111,8 @@ class MeterOfMachine final : public MachineCollector {
  public:
   static std::unique_ptr<MachineCollector> create(const MachineContext&) { return std::make_unique<MeterOfMachine>(); }
   void collect(MachinePass& pass, SampleSink& out) override {
-    for (const auto& [device, seconds] : pass.engines_measured())
-      if (seconds[2]) out.add(kMeasured, {device}, Seconds{*seconds[2]});
+    for (const auto& [device, measured] : pass.facts().by_device<Measurement>())
+      out.add(kMeasured, {device}, measured.seconds);
   }
 };
 
@@ -200,6 +208,17 @@ TEST_CASE("what is measured counts for the scrape that measured it") {
   const auto page = scene.run({.collectors = CollectorSet::only({"whole"})});
   CHECK(value_of(*page, "intel_gpu_test_machine_runs") == 2);
   CHECK_FALSE(value_of(*page, "intel_gpu_test_machine_measured_seconds", {{"device", kGpu}}));
+}
+
+TEST_CASE("an event waits for the scrape in which its collector runs") {
+  Scene scene;
+  scene.plug();
+  for (int i = 0; i < 2; ++i) (void)scene.run({.collectors = CollectorSet::only({"meter"})});
+  const auto alarms = [&] {
+    return value_of(*scene.run({.collectors = CollectorSet::only({"whole"})}), "intel_gpu_test_machine_alarms");
+  };
+  CHECK(alarms() == 2);
+  CHECK(alarms() == 0);
 }
 
 TEST_CASE("a collector may have a part for each GPU and one for the machine, which runs last") {

@@ -438,10 +438,11 @@ struct SamplesPass final : MachinePass {
   Reading<const ClientSnapshot*> clients() override { return Absent{}; }
   std::shared_ptr<const std::vector<Gpu>> gpus() const override { return nullptr; }
   std::span<const std::string> asleep() const override { return {}; }
-  EngineSecondsByDevice engines_measured() const override { return {}; }
-  JobCountersByDevice jobs_counted() const override { return {}; }
+  FactBoard& facts() override { return board; }
   std::vector<AccessibleGpu> accessible_gpus() const override { return accessible; }
   std::vector<AccessibleGpu> accessible;
+  FactBoard::Waiting waiting;
+  FactBoard board{waiting};
 };
 
 }  // namespace
