@@ -15,9 +15,7 @@
 #include "capture/asked_adapters.h"
 #include "capture/pass_time.h"
 #include "device/drm_calls.h"
-#include "machine/boot_clock.h"
 #include "machine/gpu_adapters.h"
-#include "machine/page_size.h"
 
 namespace igpu::capture {
 namespace {
@@ -289,7 +287,7 @@ class AskedDrm final : public DrmNodes {
   DrmNodes* const inner_;
 };
 
-class AskedClock final : public Clock, public BootClock {
+class AskedClock final : public Clock {
  public:
   explicit AskedClock(AnswerSource& source) : source_(source) {}
   Nanoseconds now() const override { return source_.now(); }
@@ -304,12 +302,12 @@ class AskedClock final : public Clock, public BootClock {
   AnswerSource& source_;
 };
 
-class AskedPrivileges final : public Privileges, public PageSize {
+class AskedPrivileges final : public Privileges {
  public:
   AskedPrivileges(AnswerSource& source, const Machine* inner)
       : source_(source),
         inner_(inner != nullptr ? &inner->privileges : nullptr),
-        page_size_(recorded_page_size(inner)) {}
+        page_size_(inner != nullptr ? std::optional(inner->privileges.page_size()) : std::nullopt) {}
   bool has_capability(int number) const override {
     return ask("capability " + std::to_string(number), [&] { return inner_->has_capability(number); }) != 0;
   }
@@ -327,9 +325,6 @@ class AskedPrivileges final : public Privileges, public PageSize {
   }
 
  private:
-  static std::optional<std::uint64_t> recorded_page_size(const Machine* inner) {
-    return inner != nullptr ? std::optional(igpu::page_size(*inner)) : std::nullopt;
-  }
   template <class F>
   std::uint64_t ask(const std::string& key, F&& inner) const {
     const Answer answer = source_.ask(key, [&] { return numbers_answer({static_cast<std::uint64_t>(inner())}); });
@@ -400,20 +395,20 @@ struct AskedMachine::Parts {
         machine{sys, proc, dev, perf, drm, clock, privileges, names} {
     machine.adapters = adapters.get();
     machine.client_scan_limit = kClientScanLimit;
-    machine.why_no_queue_faults = {Reason::disabled, ENOENT};  // a capture is taken without collector `jobs`
+    machine.queue_faults = Absent{Reason::disabled, ENOENT};  // a capture is taken without collector `jobs`
     machine.uevents = channel(kUevents, recorded ? &recorded->uevents : nullptr);
     machine.output_uevents = machine.uevents;
     machine.kernel_log = channel(kKernelLog, recorded ? &recorded->kernel_log : nullptr);
   }
 
   // Whether it could be opened. A capture of an earlier version does not say.
-  KernelChannel channel(std::string_view about, const KernelChannel* recorded) {
+  Reading<KernelMessages*> channel(std::string_view about, const Reading<KernelMessages*>* recorded) {
     const std::string key(about);
-    if (recorded) (void)source.keep(key, recorded->messages ? Answer() : absent_answer(recorded->why));
+    if (recorded) (void)source.keep(key, *recorded ? Answer() : absent_answer(recorded->absent()));
     const auto opened = source.find(key);
-    if (!opened) return {};
-    if (opened->kind == AnswerKind::absent) return {nullptr, {opened->reason, opened->error}};
-    return {&no_messages, {}};
+    if (!opened) return Machine::kNoPart;
+    if (opened->kind == AnswerKind::absent) return Absent{opened->reason, opened->error};
+    return &no_messages;
   }
 
   AnswerSource& source;

@@ -13,10 +13,10 @@ namespace igpu::capture {
 // The clock's time when the first pass begins.
 inline constexpr Nanoseconds kFirstPass = std::chrono::hours(1);
 
-// The question for BootClock::boot_now() when a pass began.
+// The question for Clock::boot_now() when a pass began.
 inline constexpr std::string_view kBootTime = "clock boot";
 
-// The question for PageSize::page_size(). Recorded only if it is not the usual one.
+// The question for Privileges::page_size(). Recorded only if it is not the usual one.
 inline constexpr std::string_view kPageSize = "privilege page-size";
 
 // Long enough for a scan of all processes on a slow machine, because a capture cannot be completed later.

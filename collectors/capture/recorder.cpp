@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "capture/pass_time.h"
-#include "machine/boot_clock.h"
 
 namespace igpu::capture {
 namespace {
@@ -73,7 +72,7 @@ std::vector<Pass> Recorder::take_passes() {
 
 // One for each pass, as on replay.
 void Recorder::keep_boot_time() {
-  const auto now = igpu::boot_now(clock_);
+  const auto now = clock_.boot_now();
   if (!now) return;
   Answer boot;
   boot.kind = AnswerKind::numbers;

@@ -69,16 +69,13 @@ void ConnectorsCollector::collect(MachinePass& pass, SampleSink& out) {
   const auto gpus = pass.gpus();
   shown_.clear();
   for (const Gpu& gpu : *gpus) read_outputs(gpu, out);
-  if (machine_.output_uevents.messages != nullptr) read_uevents(out);
+  if (machine_.output_uevents) read_uevents(out);
   for (const Gpu& gpu : *gpus)
     if (shown_.contains(gpu.address)) begin_reading_modes(gpu, devices_[gpu.address], pass.now(), out);
   Nanoseconds longest_wait = longest_wait_;
   for (const Gpu& gpu : *gpus)
     if (shown_.contains(gpu.address)) read_modes(gpu, devices_[gpu.address], longest_wait, out);
-  if (machine_.output_uevents.messages == nullptr) {
-    out.absent(kConnectorEvents, machine_.output_uevents.why);
-    return;
-  }
+  if (!machine_.output_uevents) return out.missing(kConnectorEvents, machine_.output_uevents);
   out.available(kConnectorEvents);
   out.add(kConnectorLost, Count{static_cast<double>(lost_)});
   for (const auto& [address, outputs] : shown_) {
@@ -163,7 +160,7 @@ void ConnectorsCollector::read_modes(const Gpu& gpu, Device& device, Nanoseconds
 void ConnectorsCollector::read_uevents(SampleSink& out) {
   buffer_.resize(KernelMessages::kLongest);
   for (std::size_t i = 0; i < kMostMessages; ++i) {
-    const auto message = machine_.output_uevents.messages->next(buffer_);
+    const auto message = (*machine_.output_uevents)->next(buffer_);
     if (!message) {
       if (message.is_failure()) out.failed(message.failure());
       return;

@@ -164,8 +164,8 @@ void FdinfoCollector::report_finder(const ClientSnapshot& snapshot, SampleSink& 
     out.available(kFinderFeature);
   } else if (machine_.drm_users) {  // it was refused later
     out.absent(kFinderFeature, {Reason::permission, EPERM});
-  } else if (machine_.why_no_drm_users) {
-    out.absent(kFinderFeature, *machine_.why_no_drm_users);
+  } else if (machine_.drm_users.absent() != Machine::kNoPart) {
+    out.absent(kFinderFeature, machine_.drm_users.absent());
   }
 }
 

@@ -9,7 +9,6 @@
 #include "collector/health_device.h"
 #include "collector/health_files.h"
 #include "device/pci_address.h"
-#include "machine/boot_clock.h"
 #include "source/fault_process.h"
 #include "source/kernel_log_record.h"
 
@@ -42,7 +41,7 @@ HealthCollector::HealthCollector(Machine& machine, std::shared_ptr<Flights> flig
       flights_(std::move(flights)),
       longest_wait_(longest_wait),
       channels_{machine.uevents, machine.kernel_log},
-      queue_faults_(machine.why_no_queue_faults),
+      queue_faults_(machine.queue_faults ? Machine::kNoPart : machine.queue_faults.absent()),
       dumps_(machine.sys),
       began_(machine.clock.now()),
       last_read_(began_),
@@ -76,7 +75,7 @@ void HealthCollector::collect(MachinePass& pass, SampleSink& out) {
   unbound_.collect(scrape, out);
   name_processes_of_dumps(scrape, pass, out);
   for (const Gpu& gpu : scrape.gpus) write(gpu, devices_.at(gpu.address), out);
-  pass.facts().put({}, FaultChannels{channels_[kUevents].messages != nullptr, dumps_known_ && !why_no_dumps_});
+  pass.facts().put({}, FaultChannels{channels_[kUevents].operator bool(), dumps_known_ && !why_no_dumps_});
   for (DeviceFault& fault : std::exchange(others_, {})) pass.facts().post(std::move(fault));
   write_lost(out);
   write_features(scrape, out);
@@ -122,7 +121,7 @@ HealthDevice* HealthCollector::device_of(std::string_view address) {
 // The next message, or that there is none. False: it cannot be read.
 bool HealthCollector::next(Channel channel, KernelMessage& message, SampleSink& out) {
   buffer_.resize(KernelMessages::kLongest);
-  const auto read = channels_[channel].messages->next(buffer_);
+  const auto read = (*channels_[channel])->next(buffer_);
   if (read.is_failure()) out.failed(read.failure());
   if (!read) return false;
   message = *read;
@@ -133,7 +132,7 @@ bool HealthCollector::next(Channel channel, KernelMessage& message, SampleSink& 
 void HealthCollector::read_uevents(HealthScrape& scrape, SampleSink& out) {
   // Also without an event: of core dumps that are turned off none tells.
   if (schedule_.is_due("core dumps", false, scrape.now)) dumps_are_due_ = true;
-  if (channels_[kUevents].messages == nullptr) return;
+  if (!channels_[kUevents]) return;
   KernelMessage message;
   for (std::size_t i = 0; i < kMostMessages && next(kUevents, message, out); ++i) {
     if (message.state == KernelMessage::State::none) return;
@@ -177,12 +176,12 @@ void HealthCollector::take(const Uevent& event, HealthScrape& scrape) {
 
 // So that what comes between the start and the first scrape counts.
 void HealthCollector::keep_old_log() {
-  KernelMessages* const log = channels_[kKernelLog].messages;
-  log_is_old_ = log != nullptr;
-  if (log == nullptr) return;
+  const auto& log = channels_[kKernelLog];
+  log_is_old_ = log.operator bool();
+  if (!log) return;
   buffer_.resize(KernelMessages::kLongest);
   for (std::size_t i = 0; i < kMostMessages; ++i) {
-    const auto message = log->next(buffer_);
+    const auto message = (*log)->next(buffer_);
     if (!message) return;  // the first scrape reports it
     if (message->state == KernelMessage::State::none) {
       old_log_is_whole_ = true;
@@ -224,7 +223,7 @@ void HealthCollector::read_hangs(HealthScrape& scrape, MachinePass& pass, Sample
 }
 
 void HealthCollector::read_log(HealthScrape& scrape, SampleSink& out) {
-  if (channels_[kKernelLog].messages == nullptr) return;
+  if (!channels_[kKernelLog]) return;
   KernelMessage message;
   for (std::size_t i = 0; i < kMostMessages && next(kKernelLog, message, out); ++i) {
     if (message.state == KernelMessage::State::message) take_record(message.text, scrape);
@@ -268,8 +267,8 @@ void HealthCollector::take(const FaultLine& line, const KernelLogRecord& record,
 std::vector<HealthCollector::QueueEvent> HealthCollector::queue_events(HealthScrape& scrape) {
   std::vector<QueueEvent> events;
   const auto is_xe = [](const Gpu& gpu) { return gpu.driver == Driver::xe; };
-  if (machine_.queue_faults == nullptr || std::ranges::none_of(scrape.gpus, is_xe)) return events;
-  queue_faults_ = machine_.queue_faults->get(scrape.now);
+  if (!machine_.queue_faults || std::ranges::none_of(scrape.gpus, is_xe)) return events;
+  queue_faults_ = (*machine_.queue_faults)->get(scrape.now);
   if (!queue_faults_) return events;
   lost_queue_events_ += queue_events_.read((*queue_faults_)->slots(), [&](const FaultLine& line, Nanoseconds time) {
     HealthDevice* const device = device_of(line.device);
@@ -460,7 +459,7 @@ Reading<double> HealthCollector::read_unix_now() {
   std::string_view rest = stat->substr(at + std::string_view("\nbtime ").size());
   const auto boot = scan_u64(take_line(rest));
   if (!boot) return no_time;
-  const Nanoseconds up = boot_now(machine_.clock).value_or(machine_.clock.now());
+  const Nanoseconds up = machine_.clock.boot_now().value_or(machine_.clock.now());
   return static_cast<double>(*boot) + to_seconds(up).value;
 }
 

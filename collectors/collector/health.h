@@ -102,7 +102,7 @@ class HealthCollector final : public MachineCollector {
   Machine& machine_;
   const std::shared_ptr<Flights> flights_;
   const Nanoseconds longest_wait_;
-  std::array<KernelChannel, kChannels> channels_;
+  std::array<Reading<KernelMessages*>, kChannels> channels_;
   std::array<std::uint64_t, kChannels> lost_{};
   Reading<const QueueFaults*> queue_faults_;
   QueueFaultEvents queue_events_;

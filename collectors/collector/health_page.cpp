@@ -159,12 +159,12 @@ constexpr CollectorInfo HealthCollector::kInfo{
 
 void HealthCollector::write_lost(SampleSink& out) const {
   for (std::size_t i = 0; i < kChannels; ++i)
-    if (channels_[i].messages != nullptr) out.add(kHealthLost, {kChannelNames[i]}, count_of(lost_[i]));
+    if (channels_[i]) out.add(kHealthLost, {kChannelNames[i]}, count_of(lost_[i]));
   if (queue_faults_) out.add(kHealthLost, {kQueueEvents}, count_of(lost_queue_events_));
 }
 
 void HealthCollector::write(const Gpu& gpu, const HealthDevice& device, SampleSink& out) const {
-  if (channels_[kUevents].messages != nullptr && gpu.driver == Driver::i915)
+  if (channels_[kUevents] && gpu.driver == Driver::i915)
     out.add(kResets, {gpu.address, kHealthFull}, count_of(device.resets));
   if (dumps_known_ && !why_no_dumps_ && gpu.driver == Driver::xe)
     out.add(kCoreDumps, {gpu.address}, count_of(device.dumps));
@@ -177,7 +177,7 @@ void HealthCollector::write(const Gpu& gpu, const HealthDevice& device, SampleSi
 }
 
 bool HealthCollector::is_reported(const Gpu& gpu, HangKind kind) const {
-  const bool has_log = channels_[kKernelLog].messages != nullptr;
+  const bool has_log = channels_[kKernelLog].operator bool();
   return may_report(gpu.driver, kind) && (has_log || (queue_faults_ && is_queue_event(gpu.driver, kind)));
 }
 
@@ -203,15 +203,15 @@ void HealthCollector::write_hangs(const Gpu& gpu, const HealthDevice& device, Sa
 void HealthCollector::write_features(const HealthScrape& scrape, SampleSink& out) const {
   constexpr std::array kOfChannel{&kEventsFeature, &kLogFeature};
   for (std::size_t i = 0; i < kChannels; ++i) {
-    if (channels_[i].messages != nullptr) {
+    if (channels_[i]) {
       out.available(*kOfChannel[i]);
     } else {
-      out.absent(*kOfChannel[i], channels_[i].why);
+      out.absent(*kOfChannel[i], channels_[i].absent());
     }
   }
   // Without a channel there is no fault that could have a time.
-  const bool has_channel = channels_[kUevents].messages != nullptr || channels_[kKernelLog].messages != nullptr ||
-                           queue_faults_ || (dumps_known_ && !why_no_dumps_);
+  const bool has_channel =
+      channels_[kUevents] || channels_[kKernelLog] || queue_faults_ || (dumps_known_ && !why_no_dumps_);
   if (has_channel && has_times_) out.available(kTimesFeature);
   if (has_channel && has_times_.is_absent()) out.absent(kTimesFeature, has_times_.absent());
   if (unix_now_ && unix_now_->is_failure()) out.failed(unix_now_->failure());

@@ -69,9 +69,9 @@ constexpr CollectorInfo JobsCollector::kInfo{
 JobsCollector::JobsCollector(const CollectorContext& context) : gpu_(context.gpu), machine_(context.machine) {}
 
 void JobsCollector::collect(ScrapePass& pass, SampleSink& out) {
-  if (machine_.job_counters == nullptr) return out.absent(kJobFeature, {Reason::hardware});
+  if (!machine_.job_counters) return out.missing(kJobFeature, machine_.job_counters);
   const JobDriver driver = gpu_.driver == Driver::i915 ? JobDriver::i915 : JobDriver::drm_sched;
-  const Reading<const JobCounters*> counters = machine_.job_counters->get(driver, pass.now());
+  const Reading<const JobCounters*> counters = (*machine_.job_counters)->get(driver, pass.now());
   if (!counters) return out.missing(kJobFeature, counters);
   out.available(kJobFeature);
   pass.facts().put(gpu_.address, CountedJobs{*counters});

@@ -185,8 +185,7 @@ void NpuCollector::collect(MachinePass& pass, SampleSink& out) {
   write_processes(pass, out);
   write_telemetry(pass, out);
   if (counts_recoveries()) return out.available(kRecoveriesFeature);
-  const bool is_denied = machine_.uevents.messages == nullptr;
-  out.absent(kRecoveriesFeature, is_denied ? machine_.uevents.why : Absent{Reason::disabled});
+  out.absent(kRecoveriesFeature, machine_.uevents ? Absent{Reason::disabled} : machine_.uevents.absent());
 }
 
 NpuCollector::Device& NpuCollector::device_of(const Npu& npu) {

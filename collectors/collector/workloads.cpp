@@ -12,7 +12,6 @@
 #include "collector/engines_facts.h"
 #include "device/engine_class.h"
 #include "igpu/words.h"
-#include "machine/change_signal.h"
 #include "source/cgroup_names.h"
 
 namespace igpu {
@@ -278,12 +277,13 @@ void WorkloadsCollector::report_names(SampleSink& out) const {
 }
 
 void WorkloadsCollector::report_short_jobs(SampleSink& out) const {
-  if (settings_.scans_between_scrapes || change_signal_of(machine_.drm_users)) {
+  const auto& users = machine_.drm_users;
+  if (settings_.scans_between_scrapes || (users && (*users)->change_signal() != nullptr)) {
     out.available(kShortJobs);
-  } else if (machine_.drm_users) {
+  } else if (users) {
     out.absent(kShortJobs, {Reason::kernel, EOPNOTSUPP});
-  } else if (machine_.why_no_drm_users) {
-    out.absent(kShortJobs, *machine_.why_no_drm_users);
+  } else if (users.absent() != Machine::kNoPart) {
+    out.absent(kShortJobs, users.absent());
   }
 }
 
@@ -302,7 +302,7 @@ void WorkloadsCollector::advance(const ClientSnapshot& snapshot, const ProcessTr
   hangs_.begin_scan();
   const auto found_process = [&](std::uint32_t pid, std::uint64_t start_ticks, std::string_view workload) {
     hangs_.found(pid, workload);
-    if (machine_.job_counters != nullptr) jobs_.found(pid, start_ticks, workload, snapshot.time);
+    if (machine_.job_counters) jobs_.found(pid, start_ticks, workload, snapshot.time);
   };
   table_.advance({snapshot, found.processes, found.now_ticks, found.complete,
                   [&](std::uint32_t pid) -> std::optional<WorkloadLabels> {

@@ -13,6 +13,15 @@ namespace igpu {
 
 using DeviceMajors = std::array<std::uint32_t, 2>;
 
+// Any thread, also while another one calls DeviceUsers.
+class ChangeSignal {
+ public:
+  virtual ~ChangeSignal() = default;
+  // Waits for a change after those that DeviceUsers::changes() returned last. False: interrupted, now or before.
+  virtual bool wait() = 0;
+  virtual void interrupt() = 0;
+};
+
 // Processes that have a character device of one of two major numbers open, as BPF programs in the kernel report them.
 // One thread at a time.
 class DeviceUsers {
@@ -30,6 +39,7 @@ class DeviceUsers {
   virtual bool reports_changes() const = 0;
   // Changes since the last call, without a system call. A change that list() missed is in the next call's.
   virtual Changes changes() = 0;
+  virtual ChangeSignal* change_signal() { return nullptr; }  // null: the kernel reports no changes
 };
 
 // Loads the programs. Requires CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN; afterwards list() requires the system call

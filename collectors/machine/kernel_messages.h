@@ -31,12 +31,6 @@ class KernelMessages {
   virtual Reading<KernelMessage> next(std::span<char> buffer) = 0;
 };
 
-// One of a machine's queues.
-struct KernelChannel {
-  KernelMessages* messages = nullptr;
-  Absent why{Reason::hardware, 0};  // why there are no messages
-};
-
 // Whether this is the kernel's own sysfs, so that its uevents are about the devices in it.
 bool is_sysfs(const std::string& folder);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "igpu/units.h"
@@ -24,10 +24,17 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual Nanoseconds now() const = 0;  // CLOCK_MONOTONIC
+  // CLOCK_BOOTTIME: the clock of the start times in /proc/<pid>/stat. The kernel shows both in the reader's time
+  // namespace (fs/proc/array.c, do_task_stat; since Linux 5.5). /proc/uptime may be another clock: lxcfs writes the age
+  // of a container into it. Absent: the machine is not a real one and has no such clock.
+  virtual Reading<Nanoseconds> boot_now() const { return Absent{Reason::kernel, ENODATA}; }
 };
 
+inline constexpr Nanoseconds kStartTimeTick = std::chrono::milliseconds(10);  // USER_HZ: the unit of start times
+inline constexpr std::uint64_t kUsualPageSize = 4096;
+
 // Privileges of this process. Queried, never guessed from values (without permission i915 shows free = total and xe
-// used = 0).
+// used = 0). And what else the kernel tells only by a system call.
 class Privileges {
  public:
   virtual ~Privileges() = default;
@@ -36,6 +43,10 @@ class Privileges {
   // Whether capabilities are those of the whole machine: drivers and perf require that, whatever a process holds in a
   // user namespace of its own.
   virtual bool in_initial_user_namespace() const = 0;
+
+  // The kernel's page size in bytes: the unit of resident memory in /proc/<pid>/stat (fs/proc/array.c, do_task_stat).
+  // x86 has 4096, kernels for arm64 also 16384 and 65536.
+  virtual std::uint64_t page_size() const { return kUsualPageSize; }
 
   bool is_perfmon_capable() const {
     return in_initial_user_namespace() && (has_capability(kCapPerfmon) || has_capability(kCapSysAdmin));
@@ -70,17 +81,16 @@ struct Machine {
   Names& names;
   // For files of other programs; null: this machine has none.
   std::unique_ptr<PageFolder> (*page_folder)(std::string path) = nullptr;
-  Directory* root = nullptr;  // the host's file system, for names of pods and containers; null: not available
-  // Null if there is no such interface; why_no_drm_users says why. Both are empty on machines that are not real.
-  DeviceUsers* drm_users = nullptr;
-  std::optional<Absent> why_no_drm_users{};
-  JobCounterSource* job_counters = nullptr;  // null: the machine is not a real one
-  QueueFaultSource* queue_faults = nullptr;  // null: see why_no_queue_faults
-  Absent why_no_queue_faults{Reason::hardware};
+  Directory* root = nullptr;        // the host's file system, for names of pods and containers; null: not available
   GpuAdapters* adapters = nullptr;  // machine/gpu_adapters.h; null: this is not Windows, its GPUs are in sys
-  KernelChannel uevents{};
-  KernelChannel output_uevents{};  // the same for another reader: the kernel gives each socket every message
-  KernelChannel kernel_log{};
+  // Parts with a reason if they are missing. kNoPart: not wanted, or the machine is not a real one.
+  static constexpr Absent kNoPart{Reason::hardware};
+  Reading<DeviceUsers*> drm_users = kNoPart;
+  Reading<JobCounterSource*> job_counters = kNoPart;
+  Reading<QueueFaultSource*> queue_faults = kNoPart;
+  Reading<KernelMessages*> uevents = kNoPart;
+  Reading<KernelMessages*> output_uevents = kNoPart;  // for another reader: the kernel gives each socket every message
+  Reading<KernelMessages*> kernel_log = kNoPart;
   // How long one scan of /proc for clients may take.
   Nanoseconds client_scan_limit = std::chrono::seconds(2);
 };

@@ -14,16 +14,14 @@
 
 #include "base/scan.h"
 #include "igpu/unique_fd.h"
-#include "machine/boot_clock.h"
 #include "machine/gpu_adapters.h"
 #include "machine/machine.h"
-#include "machine/page_size.h"
 #include "machine/pci_ids.h"
 
 namespace igpu {
 namespace {
 
-class SystemClock final : public Clock, public BootClock {
+class SystemClock final : public Clock {
  public:
   Nanoseconds now() const override { return read(CLOCK_MONOTONIC); }
   Reading<Nanoseconds> boot_now() const override { return read(CLOCK_BOOTTIME); }
@@ -38,7 +36,7 @@ class SystemClock final : public Clock, public BootClock {
 
 // Capabilities belong to threads. These are those of the constructing thread, which the collectors' threads inherit: a
 // thread that asks later may have dropped its own.
-class SystemPrivileges final : public Privileges, public PageSize {
+class SystemPrivileges final : public Privileges {
  public:
   SystemPrivileges() {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};

@@ -66,14 +66,11 @@ class BugFiles {
   }
 
   void add_log(std::span<const Gpu> gpus) {
-    KernelMessages* const messages = machine_.kernel_log.messages;
-    if (messages == nullptr) {
-      leave_out("the kernel log is not in it: " + why_not_read(machine_.kernel_log.why) + " (/dev/kmsg)");
-      return;
-    }
+    const auto& log = machine_.kernel_log;
+    if (!log) return leave_out("the kernel log is not in it: " + why_not_read(log.absent()) + " (/dev/kmsg)");
     buffer_.resize(KernelMessages::kLongest);
     for (std::size_t i = 0; i < kMostRecords; ++i) {
-      const auto message = messages->next(buffer_);
+      const auto message = (*log)->next(buffer_);
       if (!message || message->state == KernelMessage::State::none) break;
       if (message->state == KernelMessage::State::lost) {
         if (is_warning_) keep_warning();  // its end may be lost

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "machine/change_signal.h"
+#include "machine/device_users.h"
 
 namespace igpu {
 

@@ -38,37 +38,50 @@ bool has_collector(const MonitorOptions& options, std::string_view name) {
 // Both drivers: which GPUs there are is not known yet. A driver that is not loaded costs nothing.
 std::unique_ptr<JobCounterSource> open_job_counters_of_machine(bool all_classes) {
   const Nanoseconds now = system_clock()->now();
-  auto counters = std::make_unique<JobCountersOnDemand>(all_classes);
+  std::unique_ptr<JobCounterSource> counters = std::make_unique<JobCountersOnDemand>(all_classes);
   for (const JobDriver driver : {JobDriver::drm_sched, JobDriver::i915}) static_cast<void>(counters->get(driver, now));
   return counters;
 }
 
-void keep(Reading<std::unique_ptr<KernelMessages>> opened, std::unique_ptr<KernelMessages>& messages, Absent& why) {
-  if (opened) {
-    messages = *std::move(opened);
-  } else {
-    why = opened.is_absent() ? opened.absent() : Absent{Reason::kernel, opened.failure().code.value()};
-  }
+template <class T>
+EarlyAccess::Part<T> for_good(EarlyAccess::Part<T> opened) {
+  if (opened.is_failure()) return Absent{Reason::kernel, opened.failure().code.value()};
+  return opened;
 }
 
 // Of the machine whose sysfs is read: a copied tree has none of them.
 void open_fault_channels(const MonitorOptions& options, EarlyAccess& early) {
   if (!is_sysfs(options.sysfs_root)) return;
-  keep(open_uevents(system_privileges()->in_initial_user_namespace()), early.uevents, early.why_no_uevents);
+  early.uevents = for_good(open_uevents(system_privileges()->in_initial_user_namespace()));
   add_kernel_log(options, early);
   // The programs keep xe from being unloaded, as those of the collector `jobs` keep its scheduler.
-  early.why_no_queue_faults = {Reason::disabled, ENOENT};  // by that collector, not by this one
+  early.queue_faults = Absent{Reason::disabled, ENOENT};  // by that collector, not by this one
   if (!has_collector(options, JobsCollector::kInfo.name)) return;
-  early.queue_faults = std::make_unique<QueueFaultsOnDemand>();
-  static_cast<void>(early.queue_faults->get(system_clock()->now()));
+  std::unique_ptr<QueueFaultSource> faults = std::make_unique<QueueFaultsOnDemand>();
+  static_cast<void>(faults->get(system_clock()->now()));
+  early.queue_faults = std::move(faults);
+}
+
+template <class T>
+Reading<T*> lent(const EarlyAccess::Part<T>& part) {
+  return part.map([](const std::unique_ptr<T>& opened) { return opened.get(); });
 }
 
 }  // namespace
 
+void EarlyAccess::lend_to(Machine& machine) const {
+  machine.drm_users = lent(drm_users);
+  machine.job_counters = lent(job_counters);
+  machine.queue_faults = lent(queue_faults);
+  machine.uevents = lent(uevents);
+  machine.output_uevents = lent(output_uevents);
+  machine.kernel_log = lent(kernel_log);
+}
+
 // That of the same /dev.
 void add_kernel_log(const MonitorOptions& options, EarlyAccess& early) {
   if (early.kernel_log || !options.simulate.empty() || !is_sysfs(options.sysfs_root)) return;
-  keep(open_kernel_log(options.devfs_root + "/kmsg"), early.kernel_log, early.why_no_kernel_log);
+  early.kernel_log = for_good(open_kernel_log(options.devfs_root + "/kmsg"));
 }
 
 std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options) {
@@ -79,13 +92,12 @@ std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options) {
     open_fault_channels(options, *early);
   if (options.simulate.empty() && has_collector(options, ConnectorsCollector::kInfo.name) &&
       is_sysfs(options.sysfs_root))
-    keep(open_uevents(system_privileges()->in_initial_user_namespace()), early->output_uevents,
-         early->why_no_output_uevents);
+    early->output_uevents = for_good(open_uevents(system_privileges()->in_initial_user_namespace()));
   static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kFinder};
   const FinderChoice choice = OptionValues(kOptions, options.collector_options)[kFinder];
   if (!reads_processes(options)) return early;
   if (choice == FinderChoice::walk) {
-    early->why_no_drm_users = Absent{Reason::disabled, ENOENT};  // by this flag
+    early->drm_users = Absent{Reason::disabled, ENOENT};  // by this flag
     return early;
   }
   if (!is_procfs(options.procfs_root)) {
@@ -94,14 +106,9 @@ std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options) {
                         "bpf: " + options.procfs_root + " is not a kernel's /proc; use auto or walk");
     return early;
   }
-  Reading<std::unique_ptr<DeviceUsers>> users = open_device_users({kDrmMajor, kAccelMajor}, options.procfs_root);
-  if (users) {
-    early->drm_users = *std::move(users);
-  } else {
-    early->why_no_drm_users = users.is_absent() ? users.absent() : Absent{Reason::kernel, EINVAL};
-    if (choice == FinderChoice::bpf)
-      throw OptionError(std::string(kFinder.flag()), why_no_bpf(*early->why_no_drm_users));
-  }
+  early->drm_users = for_good(open_device_users({kDrmMajor, kAccelMajor}, options.procfs_root));
+  if (!early->drm_users && choice == FinderChoice::bpf)
+    throw OptionError(std::string(kFinder.flag()), why_no_bpf(early->drm_users.absent()));
   return early;
 }
 

@@ -40,14 +40,7 @@ class SystemParts final : public MachineParts {
                  &open_page_folder,
                  root_.get()} {
     machine_.adapters = adapters_.get();
-    machine_.drm_users = early_->drm_users.get();
-    machine_.why_no_drm_users = early_->why_no_drm_users;
-    machine_.job_counters = early_->job_counters.get();
-    machine_.queue_faults = early_->queue_faults.get();
-    machine_.why_no_queue_faults = early_->why_no_queue_faults;
-    machine_.uevents = {early_->uevents.get(), early_->why_no_uevents};
-    machine_.output_uevents = {early_->output_uevents.get(), early_->why_no_output_uevents};
-    machine_.kernel_log = {early_->kernel_log.get(), early_->why_no_kernel_log};
+    early_->lend_to(machine_);
   }
   Machine& machine() override { return machine_; }
 

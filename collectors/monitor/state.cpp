@@ -31,7 +31,8 @@ Monitor::State::State(std::shared_ptr<MachineParts> machine_parts, const Monitor
   (void)registry.run({});
   plan_accumulating();
   first_scrape_at = SteadyClock::now() + std::min<Nanoseconds>(options.min_window, std::chrono::seconds(1));
-  if (ChangeSignal* const changes = counts_short_jobs() ? change_signal_of(parts->machine().drm_users) : nullptr) {
+  const auto& users = parts->machine().drm_users;
+  if (ChangeSignal* const changes = users && counts_short_jobs() ? (*users)->change_signal() : nullptr) {
     client_reports = std::make_unique<ChangeListener>(*changes, [this] {
       const std::lock_guard lock(mutex);
       burst.reported(SteadyClock::now().time_since_epoch());

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "igpu/monitor.h"
-#include "machine/boot_clock.h"
 #include "simulation/profiles.h"
 #include "simulation/renderers.h"
 #include "simulation/simulated_parts.h"
@@ -18,7 +17,7 @@ namespace simulation {
 namespace {
 
 // What a machine knows besides files. Start times of simulated processes are in the script's time.
-class Host final : public Clock, public BootClock, public Privileges, public Names {
+class Host final : public Clock, public Privileges, public Names {
  public:
   explicit Host(const World& world) : world_(world), script_(world.script) {}
   Nanoseconds now() const override { return world_.caller.now(); }
@@ -105,11 +104,11 @@ Machine SimulatedMachine::machine() {
   State& s = *state_;
   Machine machine{s.sys, s.proc, s.dev, s.perf, s.drm, s.host, s.host, s.host, nullptr, &s.root};
   machine.job_counters = &s.jobs;
-  machine.why_no_queue_faults = {Reason::disabled, ENOENT};
-  machine.uevents.messages = &s.uevents;
-  machine.output_uevents.messages = &s.hotplugs.emplace_back(s.world);
-  machine.kernel_log.why = {Reason::permission, EPERM};
-  if (s.world.script.privileged) machine.kernel_log.messages = &s.kernel_logs.emplace_back(s.world);
+  machine.queue_faults = Absent{Reason::disabled, ENOENT};
+  machine.uevents = &s.uevents;
+  machine.output_uevents = &s.hotplugs.emplace_back(s.world);
+  machine.kernel_log = Absent{Reason::permission, EPERM};
+  if (s.world.script.privileged) machine.kernel_log = &s.kernel_logs.emplace_back(s.world);
   return machine;
 }
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/scan.h"
-#include "machine/page_size.h"
 #include "source/drm_descriptor.h"
 #include "source/fdinfo_text.h"
 #include "source/numbered_path.h"
@@ -67,7 +66,7 @@ bool ClientFileReader::end(ClientFiles& process) {
   if (clients.size() == first_client_ && npu_clients.size() == first_npu_client_) return true;
   // A process is identified by PID and start time; both come from the directory that the clients were read through.
   const bool uses_gpu = clients.size() > first_client_;
-  const std::uint64_t page = page_size(machine_);
+  const std::uint64_t page = machine_.privileges.page_size();
   auto facts = uses_gpu ? read_process(*directory_, pid_, users_, scan_.snapshot.time, page)
                         : read_process_stat(*directory_, pid_, page);
   if (!facts) {

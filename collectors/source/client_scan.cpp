@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/scan.h"
-#include "machine/boot_clock.h"
 #include "source/numbered_path.h"
 
 namespace igpu {
@@ -57,7 +56,7 @@ void ClientScan::begin(std::span<const std::string> asleep) {
   ++number_;
   snapshot_ = ClientSnapshot{};
   snapshot_.time = machine_.clock.now();
-  if (const auto now = boot_now(machine_.clock))
+  if (const auto now = machine_.clock.boot_now())
     snapshot_.boot_ticks = static_cast<std::uint64_t>(*now / kStartTimeTick);
   deadline_ = snapshot_.time + limit_;
   snapshot_.clients.reserve(usual_clients_);

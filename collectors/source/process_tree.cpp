@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "base/scan.h"
-#include "machine/boot_clock.h"
-#include "machine/page_size.h"
 #include "source/process.h"
 
 namespace igpu {
@@ -54,7 +52,7 @@ struct ProcessTree::Search {
       : machine(its_machine),
         limits(its_limits),
         deadline(machine.clock.now() + limits.time),
-        bytes_of_page(page_size(machine)) {}
+        bytes_of_page(machine.privileges.page_size()) {}
 
   bool at_limit() {
     if (found.processes.size() < limits.processes && machine.clock.now() < deadline) return false;
@@ -155,7 +153,7 @@ struct ProcessTree::Search {
 
 Reading<ProcessTree::Found> ProcessTree::below(std::span<const std::uint32_t> roots) const {
   Search search(machine_, limits_);
-  const auto now = boot_now(machine_.clock);
+  const auto now = machine_.clock.boot_now();
   if (!now) return now.propagate<Found>();
   search.found.now_ticks = static_cast<std::uint64_t>(*now / kStartTimeTick);
   if (!search.descend(roots))

@@ -8,7 +8,6 @@
 
 #include "base/scan.h"
 #include "device/pci_address.h"
-#include "machine/page_size.h"
 #include "source/numbered_path.h"
 
 namespace igpu {
@@ -206,7 +205,7 @@ void VfioHolders::scan_process(std::uint32_t pid, Nanoseconds now) {
     while (Function* const function = held_by(pid, fd)) {
       const auto directory = machine_.proc.open_directory(NumberedPath({}, pid));
       if (!directory) return;
-      auto process = read_process(**directory, pid, users_, now, page_size(machine_));
+      auto process = read_process(**directory, pid, users_, now, machine_.privileges.page_size());
       if (!process) return;
       function->holder = Holder{*std::move(process), ++serial_};
       function->fd = fd;

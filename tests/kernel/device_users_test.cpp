@@ -14,7 +14,7 @@
 #include <functional>
 
 #include "igpu/unique_fd.h"
-#include "machine/change_signal.h"
+#include "machine/device_users.h"
 
 using namespace igpu;
 
@@ -110,7 +110,7 @@ TEST_CASE("each process is listed once for every descriptor of the device, and r
 
 TEST_CASE("a wait ends with the next change, and with an interruption") {
   const auto users = users_of(kMemoryDevices);
-  ChangeSignal* const changes = change_signal_of(users.get());
+  ChangeSignal* const changes = users->change_signal();
   if (!changes) {
     MESSAGE("not checked: this kernel does not report changes");
     return;

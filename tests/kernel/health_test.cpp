@@ -50,8 +50,8 @@ class Scene {
     if (!log) log = open_kernel_log(m.tree.path("no-log"));
     REQUIRE(log);
     log_ = *std::move(log);
-    m.machine().uevents = {uevents_.get(), {Reason::permission, EUSERS}};
-    m.machine().kernel_log.messages = log_.get();
+    m.machine().uevents = uevents_ ? Reading<KernelMessages*>(uevents_.get()) : Absent{Reason::permission, EUSERS};
+    m.machine().kernel_log = log_.get();
     m.machine().queue_faults = &bpf_;
     collector_ = std::make_unique<HealthCollector>(m.machine());
   }

@@ -23,7 +23,6 @@
 
 #include "igpu/unique_fd.h"
 #include "kernel/short_process.h"
-#include "machine/page_size.h"
 #include "source/client_walk.h"
 #include "source/fdinfo_text.h"
 #include "source/process.h"

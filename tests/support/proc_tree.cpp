@@ -9,7 +9,6 @@
 #include <sstream>
 #include <utility>
 
-#include "machine/boot_clock.h"
 #include "support/fake_clock.h"
 #include "support/fake_drm_nodes.h"
 #include "support/fake_perf_events.h"
@@ -58,7 +57,7 @@ class WatchedDirectory final : public ForwardingDirectory {
   std::shared_ptr<Facts> facts_;
 };
 
-class SteppingClock final : public Clock, public BootClock {
+class SteppingClock final : public Clock {
  public:
   Nanoseconds now() const override {
     now_ += step;

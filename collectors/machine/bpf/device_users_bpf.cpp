@@ -21,7 +21,6 @@
 #include "device_users_object.h"
 #include "igpu/unique_fd.h"
 #include "machine/bpf/bpf_object.h"
-#include "machine/change_signal.h"
 #include "machine/device_users.h"
 #include "machine/filesystem.h"
 
@@ -145,6 +144,7 @@ class BpfDeviceUsers final : public DeviceUsers, public ChangeSignal {
   }
 
   bool reports_changes() const override { return ring_ != nullptr; }
+  ChangeSignal* change_signal() override { return ring_ ? this : nullptr; }
 
   Changes changes() override {
     taken_ = Changes{};

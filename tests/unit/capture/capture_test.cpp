@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "igpu/monitor.h"
-#include "machine/page_size.h"
 #include "monitor/machine_parts.h"
 #include "simulation/simulation.h"
 #include "support/recording_log.h"
@@ -73,7 +72,7 @@ class SlowParts final : public MachineParts {
 };
 
 // A simulated machine whose kernel has pages of 64 KiB.
-class LargePages final : public MachineParts, public Privileges, public PageSize {
+class LargePages final : public MachineParts, public Privileges {
  public:
   explicit LargePages(std::shared_ptr<SimulatedParts> inner)
       : inner_(std::move(inner)),

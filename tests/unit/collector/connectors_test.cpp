@@ -65,7 +65,7 @@ class Scene {
   Nanoseconds longest_wait = 60s;  // for modes, which are read by another thread
 
   explicit Scene(const std::string& machine = "kabylake-r-i915-connectors") : m(machine), gpu(m.gpus().front()) {
-    m.machine().output_uevents.messages = &uevents;
+    m.machine().output_uevents = &uevents;
   }
   std::string folder(const std::string& output) const {
     return "sys/" + gpu.pci_path + "/drm/" + gpu.card + "/" + gpu.card + "-" + output + "/";
@@ -150,7 +150,7 @@ TEST_CASE("it probes nothing: it reads what the kernel remembers, and opens neit
   WatchedDirectory sys(open_root(s.m.tree.path("sys")));
   Machine machine{sys,       s.m.machine().proc, s.m.machine().dev,  s.m.machine().perf, s.m.machine().drm,
                   s.m.clock, s.m.privileges,     s.m.machine().names};
-  machine.output_uevents.messages = &s.uevents;
+  machine.output_uevents = &s.uevents;
   ConnectorsCollector collector(machine, s.longest_wait);
   TestMachinePass pass(s.m.clock);
   pass.bound = {s.gpu};
@@ -292,7 +292,7 @@ TEST_CASE("a GPU whose driver probes an output for long delays no scrape, and no
 
 TEST_CASE("without uevents the files are still read, and the reason is told") {
   Scene s;
-  s.m.machine().output_uevents = {nullptr, {Reason::permission, EUSERS}};
+  s.m.machine().output_uevents = Absent{Reason::permission, EUSERS};
   s.scrape();
   CHECK(s.connected("DP-5") == 1);
   CHECK(s.count("intel_gpu_hotplug_events_total") == 0);

@@ -90,8 +90,8 @@ class Scene {
   Scene() {
     m.tree.write("proc/stat", "cpu  1 2 3\nintr 7\nbtime 1700000000\nprocesses 1\n");
     m.tree.make_directory("sys/class/devcoredump");
-    m.machine().uevents.messages = &uevents;
-    m.machine().kernel_log.messages = &log;
+    m.machine().uevents = &uevents;
+    m.machine().kernel_log = &log;
     for (const auto& [node, error] : answers) {
       const std::string name = node;
       m.drm.add(name, [this, name](unsigned long request, void* argument) {
@@ -104,7 +104,7 @@ class Scene {
 
   // The programs of the collector `jobs` run.
   void turn_jobs_on() { m.machine().queue_faults = &bpf; }
-  void without_log() { m.machine().kernel_log = {nullptr, {Reason::permission, EPERM}}; }
+  void without_log() { m.machine().kernel_log = Absent{Reason::permission, EPERM}; }
   void bpf_event(FakeQueueFaults::Fault fault, Nanoseconds ago = {}) {
     fault.time = m.clock.now() - ago;
     bpf.add(fault);
@@ -593,7 +593,7 @@ TEST_CASE("without the kernel log the core dump names the process; with it, its 
   for (const bool has_log : {true, false}) {
     CAPTURE(has_log);
     Scene s;
-    if (!has_log) s.m.machine().kernel_log = {nullptr, {Reason::permission, EPERM}};
+    if (!has_log) s.m.machine().kernel_log = Absent{Reason::permission, EPERM};
     s.dump(3, "devices/pci0000:00/0000:03:00.0");
     s.m.tree.write("sys/class/devcoredump/devcd3/data", kText);
     s.scrape();
@@ -619,7 +619,7 @@ TEST_CASE("without the kernel log the core dump names the process; with it, its 
 
 TEST_CASE("a core dump that cannot be read, or is gone again, names nobody; it counts all the same") {
   Scene s;
-  s.m.machine().kernel_log = {nullptr, {Reason::permission, EPERM}};
+  s.m.machine().kernel_log = Absent{Reason::permission, EPERM};
   s.scrape();
   s.dump(4, "devices/pci0000:00/0000:03:00.0");
   s.scrape();
@@ -774,8 +774,8 @@ TEST_CASE("faults of GPUs that are not chosen are not reported") {
 
 TEST_CASE("a channel that is not there has its reason, and no counters") {
   Scene s;
-  s.m.machine().uevents = {nullptr, {Reason::permission, EUSERS}};
-  s.m.machine().kernel_log = {nullptr, {Reason::permission, EPERM}};
+  s.m.machine().uevents = Absent{Reason::permission, EUSERS};
+  s.m.machine().kernel_log = Absent{Reason::permission, EPERM};
   s.scrape();
   CHECK(s.absent("fault_events") == Absent{Reason::permission, EUSERS});
   CHECK(s.absent("kernel_log") == Absent{Reason::permission, EPERM});
@@ -1272,7 +1272,7 @@ TEST_CASE("BPF programs: other GPUs' queues, and ones of GPUs that are not chose
 TEST_CASE("BPF programs that do not run have a reason, and report no zeros; i915 has nothing that they could read") {
   Scene s;
   s.without_log();
-  s.m.machine().why_no_queue_faults = {Reason::disabled};
+  s.m.machine().queue_faults = Absent{Reason::disabled};
   s.scrape();
   CHECK(s.absent("hang_events", kDgpu) == Absent{Reason::disabled});
   CHECK(s.absent("hang_events", kIgpu) == Absent{Reason::kernel, 0});
@@ -1302,7 +1302,7 @@ TEST_SUITE_END();
 TEST_CASE("a core dump that is listed some scrapes later is a flight all the same; one of before the start is none") {
   Scene s;
   s.without_log();
-  s.m.machine().uevents = {nullptr, {Reason::permission, EPERM}};
+  s.m.machine().uevents = Absent{Reason::permission, EPERM};
   const auto dumped = [&s](int number, Nanoseconds ago) {
     s.dump(number, "devices/pci0000:00/0000:03:00.0");
     const auto at = std::chrono::floor<std::chrono::seconds>(s.m.clock.now() - ago);

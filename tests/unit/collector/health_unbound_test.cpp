@@ -55,8 +55,8 @@ struct Bus {
 
   Bus() {
     m.tree.make_directory("sys/class/drm");
-    m.machine().uevents.messages = &uevents;
-    m.machine().kernel_log.messages = &log;
+    m.machine().uevents = &uevents;
+    m.machine().kernel_log = &log;
   }
 
   // A function on the bus; without a driver unless one is named.

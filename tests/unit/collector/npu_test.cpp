@@ -62,7 +62,7 @@ class Scene {
   std::optional<std::size_t> most_processes = 4096;
 
   Scene() {
-    m.machine().uevents.messages = &uevents;
+    m.machine().uevents = &uevents;
     pass.facts().put({}, FaultChannels{.has_events = true});
   }
 
@@ -531,7 +531,7 @@ TEST_CASE("without events and dumps no recovery can be counted, which is not zer
     CHECK(s.missing("npu_recoveries") == Reason::disabled);
   }
   SUBCASE("a user namespace") {
-    s.m.machine().uevents = {nullptr, {Reason::permission, EUSERS}};
+    s.m.machine().uevents = Absent{Reason::permission, EUSERS};
     s.scrape();
     CHECK(s.missing("npu_recoveries") == Reason::permission);
   }
@@ -541,7 +541,7 @@ TEST_CASE("without events and dumps no recovery can be counted, which is not zer
 TEST_CASE("a core dump of the NPU is not one of a GPU, and an old one is no recovery") {
   Scene s;
   s.bind();
-  s.m.machine().uevents = {nullptr, {Reason::permission, EUSERS}};
+  s.m.machine().uevents = Absent{Reason::permission, EUSERS};
   const auto dump = [&](const std::string& name) {
     s.m.tree.write("sys/devices/virtual/devcoredump/" + name + "/data", "");
     s.m.tree.link("sys/devices/virtual/devcoredump/" + name + "/failing_device", "../../../../" + kPath);

@@ -39,7 +39,7 @@ class Scene {
   CaptureOutcome outcome;
 
   Scene() {
-    m.machine().kernel_log.messages = &log;
+    m.machine().kernel_log = &log;
     m.tree.write("proc/sys/kernel/osrelease", "6.17.9-amd64\n");
     m.tree.write("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC\n");
     m.tree.write("proc/cmdline", "root=UUID=secret ro xe.force_probe=56a0\n");
@@ -128,7 +128,7 @@ TEST_CASE("of the kernel log the drivers' lines, and warnings in which a driver 
 
 TEST_CASE("a log without its right, and one that is too long, are named") {
   Scene denied;
-  denied.m.machine().kernel_log = {nullptr, {Reason::permission, 1}};
+  denied.m.machine().kernel_log = Absent{Reason::permission, 1};
   denied.take();
   CHECK(denied.file("kernel-log") == "(none)");
   CHECK(denied.leaves_out("the kernel log is not in it: not permitted"));

@@ -25,16 +25,16 @@ TEST_SUITE_BEGIN("early access");
 
 TEST_CASE("nothing is opened for a walk, and the reason is the flag") {
   const auto early = open_early(with_finder("walk"));
-  CHECK(early->drm_users == nullptr);
-  CHECK((early->why_no_drm_users == Absent{Reason::disabled, ENOENT}));
+  REQUIRE(early->drm_users.is_absent());
+  CHECK(early->drm_users.absent() == Absent{Reason::disabled, ENOENT});
 }
 
 TEST_CASE("nothing is opened for a simulation, and there is no reason to report") {
   MonitorOptions options = with_finder("bpf");
   options.simulate = "rack";
   const auto early = open_early(options);
-  CHECK(early->drm_users == nullptr);
-  CHECK_FALSE(early->why_no_drm_users);
+  REQUIRE(early->drm_users.is_absent());
+  CHECK(early->drm_users.absent() == Machine::kNoPart);
 }
 
 TEST_CASE("a folder that is not a kernel's /proc is walked; pinned to the kernel's reports it is an error") {
@@ -42,8 +42,8 @@ TEST_CASE("a folder that is not a kernel's /proc is walked; pinned to the kernel
   MonitorOptions options = with_finder("auto");
   options.procfs_root = tree.root().string();
   const auto early = open_early(options);
-  CHECK(early->drm_users == nullptr);
-  CHECK_FALSE(early->why_no_drm_users);
+  REQUIRE(early->drm_users.is_absent());
+  CHECK(early->drm_users.absent() == Machine::kNoPart);
   options = with_finder("bpf");
   options.procfs_root = tree.root().string();
   std::string error;
@@ -58,7 +58,7 @@ TEST_CASE("a folder that is not a kernel's /proc is walked; pinned to the kernel
 
 TEST_CASE("it is open, or there is a reason") {
   const auto early = open_early(with_finder("auto"));
-  CHECK((early->drm_users != nullptr) != early->why_no_drm_users.has_value());
+  CHECK((early->drm_users || early->drm_users.absent() != Machine::kNoPart));
 }
 
 TEST_CASE("a kernel bug needs the kernel log, also if nothing collects from it") {
@@ -68,15 +68,15 @@ TEST_CASE("a kernel bug needs the kernel log, also if nothing collects from it")
   options.devfs_root = (tree.root() / "dev").string();
   options.collectors["health"] = false;
   auto early = open_early(options);
-  CHECK(early->kernel_log == nullptr);
+  CHECK_FALSE(early->kernel_log);
   add_kernel_log(options, *early);
-  CHECK(early->kernel_log != nullptr);
-  CHECK(early->uevents == nullptr);
+  CHECK(early->kernel_log);
+  CHECK_FALSE(early->uevents);
   // Of a simulated machine, and of a copied tree, it would be another machine's.
   options.sysfs_root = tree.root().string();
   early = open_early(options);
   add_kernel_log(options, *early);
-  CHECK(early->kernel_log == nullptr);
+  CHECK_FALSE(early->kernel_log);
 }
 
 TEST_SUITE_END();

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "machine/change_signal.h"
+#include "machine/device_users.h"
 #include "monitor/machine_parts.h"
 #include "support/test_machine.h"
 
@@ -44,6 +44,7 @@ class Reports final : public DeviceUsers, public ChangeSignal {
     return std::vector<std::uint32_t>{};
   }
   bool reports_changes() const override { return true; }
+  ChangeSignal* change_signal() override { return this; }
   Changes changes() override { return {{}, true}; }
   bool wait() override {
     std::unique_lock lock(mutex_);

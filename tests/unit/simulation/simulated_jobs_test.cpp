@@ -23,7 +23,7 @@ struct Jobs {
   explicit Jobs(std::string_view profile) : simulated(SimulatedMachine::create(profile, clock)) {}
   std::vector<JobCounts> of(std::size_t gpu, JobDriver driver) {
     const Machine machine = simulated->machine();
-    const auto counters = machine.job_counters->get(driver, clock.now());
+    const auto counters = (*machine.job_counters)->get(driver, clock.now());
     REQUIRE(counters);
     return read_job_counts((*counters)->slots(), simulated->script().gpus.at(gpu).address);
   }
@@ -104,7 +104,7 @@ TEST_CASE("simulated jobs are also counted by process; with the kernel's own the
   jobs.clock.advance(100s);
   const std::vector<JobCounts> all = jobs.of(gpu, driver);
   const std::string& address = jobs.simulated->script().gpus.at(gpu).address;
-  const auto counters = jobs.simulated->machine().job_counters->get(driver, jobs.clock.now());
+  const auto counters = (*jobs.simulated->machine().job_counters)->get(driver, jobs.clock.now());
   REQUIRE(counters);
   struct Sum {
     std::array<std::uint64_t, JOB_OUTCOMES> outcomes{};
@@ -141,7 +141,7 @@ TEST_CASE("an i915 GPU has jobs for which nobody waits, an xe GPU none") {
 TEST_CASE("a GPU that does nothing has no jobs, and a user without permission none at all") {
   CHECK(Jobs("asleep").of(1, JobDriver::drm_sched).empty());
   Jobs locked("locked");
-  CHECK(locked.simulated->machine().job_counters->get(JobDriver::i915, 0s).absent() ==
+  CHECK((*locked.simulated->machine().job_counters)->get(JobDriver::i915, 0s).absent() ==
         Absent{Reason::permission, EPERM});
 }
 
