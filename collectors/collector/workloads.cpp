@@ -299,19 +299,29 @@ void WorkloadsCollector::advance(const ClientSnapshot& snapshot, const ProcessTr
   for (const WorkloadTree& tree : settings_.trees)
     if (const TreeProcess* root = find_process(found.processes, tree.pid))
       tree_starts_.try_emplace(tree.pid, root->start_ticks);
-  hangs_.begin_scan();
-  const auto found_process = [&](std::uint32_t pid, std::uint64_t start_ticks, std::string_view workload) {
-    hangs_.found(pid, workload);
-    if (machine_.job_counters) jobs_.found(pid, start_ticks, workload, snapshot.time);
+  std::vector<WorkloadTable::Owner> owners;
+  owners.reserve(snapshot.processes.size());
+  const auto add_owner = [&](std::uint32_t pid) {
+    // All processes below the root of a tree belong to its workload.
+    auto labels = tree_of(pid, found);
+    const ClientProcess* const holder = labels ? nullptr : snapshot.process(pid);
+    if (holder) labels = naming_.labels_of(*holder, machine_.proc);
+    if (labels) owners.push_back({pid, *std::move(labels)});
   };
-  table_.advance({snapshot, found.processes, found.now_ticks, found.complete,
-                  [&](std::uint32_t pid) -> std::optional<WorkloadLabels> {
-                    // All processes below the root of a tree belong to its workload.
-                    if (auto labels = tree_of(pid, found)) return labels;
-                    const ClientProcess* const holder = snapshot.process(pid);
-                    return holder ? std::optional(naming_.labels_of(*holder, machine_.proc)) : std::nullopt;
-                  },
-                  found_process, asleep});
+  for (const TreeProcess& process : found.processes) add_owner(process.pid);
+  for (const ClientProcess& process : snapshot.processes)
+    if (!find_process(found.processes, process.pid)) add_owner(process.pid);
+  table_.advance({snapshot, owners, found.processes, found.now_ticks, found.complete, asleep});
+  hangs_.begin_scan();
+  const auto note_member = [&](std::uint32_t pid, std::uint64_t start_ticks) {
+    const std::string* const workload = table_.workload_of(pid);
+    if (!workload) return;
+    hangs_.found(pid, *workload);
+    if (machine_.job_counters) jobs_.found(pid, start_ticks, *workload, snapshot.time);
+  };
+  for (const ClientProcess& process : snapshot.processes) note_member(process.pid, process.start_time_ticks);
+  for (const TreeProcess& process : found.processes)
+    if (!snapshot.process(process.pid)) note_member(process.pid, process.start_ticks);
 }
 
 std::optional<WorkloadLabels> WorkloadsCollector::tree_of(std::uint32_t pid, const ProcessTree::Found& found) {

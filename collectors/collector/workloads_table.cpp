@@ -15,39 +15,30 @@ constexpr std::size_t kMostFolded = 65536;
 
 void WorkloadTable::advance(const Scan& scan) {
   begin_scan();
-  // Every process belongs to the workload of its nearest ancestor that has one.
-  std::map<std::uint32_t, Group*> groups;
-  const auto own_group = [&](std::uint32_t pid) -> Group* {
-    const auto labels = scan.workload_of(pid);
-    return labels ? &group_of(*labels, scan.snapshot.time) : nullptr;
-  };
-  for (const TreeProcess& process : scan.processes) groups.emplace(process.pid, own_group(process.pid));
-  for (const ClientProcess& process : scan.snapshot.processes)
-    if (!groups.contains(process.pid)) groups.emplace(process.pid, own_group(process.pid));
-  for (const TreeProcess& process : scan.processes) {
-    const TreeProcess* ancestor = &process;
-    Group* group = groups[process.pid];
-    for (std::size_t steps = 0; group == nullptr && steps < scan.processes.size(); ++steps) {
-      ancestor = find_process(scan.processes, ancestor->parent);
-      if (ancestor == nullptr) break;
-      group = groups[ancestor->pid];
-    }
-    groups[process.pid] = group;
-  }
-  if (scan.found) report_found(scan, groups);
-  count_clients(scan, groups);
-  count_processes(scan, groups);
+  assign(scan);
+  count_clients(scan);
+  count_processes(scan);
   finish(scan);
 }
 
-void WorkloadTable::report_found(const Scan& scan, const std::map<std::uint32_t, Group*>& groups) {
-  for (const auto& [pid, group] : groups) {
-    if (group == nullptr) continue;
-    const ClientProcess* const holder = scan.snapshot.process(pid);
-    const TreeProcess* const process = holder ? nullptr : find_process(scan.processes, pid);
-    if (!holder && !process) continue;
-    scan.found(pid, holder ? holder->start_time_ticks : process->start_ticks, group->workload.labels.workload);
+void WorkloadTable::assign(const Scan& scan) {
+  members_.clear();
+  for (const Owner& owner : scan.owners) members_.emplace(owner.pid, &group_of(owner.labels, scan.snapshot.time));
+  for (const TreeProcess& process : scan.processes) {
+    const TreeProcess* ancestor = &process;
+    auto known = members_.find(process.pid);
+    for (std::size_t steps = 0; known == members_.end() && steps < scan.processes.size(); ++steps) {
+      ancestor = find_process(scan.processes, ancestor->parent);
+      if (ancestor == nullptr) break;
+      known = members_.find(ancestor->pid);
+    }
+    if (known != members_.end()) members_.emplace(process.pid, known->second);
   }
+}
+
+const std::string* WorkloadTable::workload_of(std::uint32_t pid) const {
+  const auto member = members_.find(pid);
+  return member == members_.end() ? nullptr : &member->second->workload.labels.workload;
 }
 
 void WorkloadTable::begin_scan() {
@@ -76,7 +67,7 @@ WorkloadTable::Group& WorkloadTable::group_of(const WorkloadLabels& labels, Nano
   return group;
 }
 
-void WorkloadTable::count_clients(const Scan& scan, const std::map<std::uint32_t, Group*>& groups) {
+void WorkloadTable::count_clients(const Scan& scan) {
   const auto is_hidden = [&](const std::string& device) {
     return scan.snapshot.clients_of(device).empty() &&
            std::find(scan.asleep.begin(), scan.asleep.end(), device) != scan.asleep.end();
@@ -86,9 +77,8 @@ void WorkloadTable::count_clients(const Scan& scan, const std::map<std::uint32_t
   for (auto& [device, gains] : gains_)
     if (!is_hidden(device)) gains.begin_scan(scan.snapshot);
   for (const DrmClient& client : scan.snapshot.clients) {
-    const auto group = groups.find(client.pid);
-    if (group == groups.end() || group->second == nullptr) continue;
-    count_client(client, gains_of(client.device).advance(client), *group->second);
+    const auto member = members_.find(client.pid);
+    if (member != members_.end()) count_client(client, gains_of(client.device).advance(client), *member->second);
   }
   for (auto& [device, gains] : gains_) {
     if (is_hidden(device)) {
@@ -124,7 +114,7 @@ void WorkloadTable::add_memory(const DrmClient& client, Device& device) const {
         device.memory[{region.region, state.label}] += static_cast<double>(*bytes);
 }
 
-void WorkloadTable::count_processes(const Scan& scan, const std::map<std::uint32_t, Group*>& groups) {
+void WorkloadTable::count_processes(const Scan& scan) {
   if (!scan.all_processes) return;
   for (auto& [name, group] : groups_) {
     group.workload.resident_bytes = 0;
@@ -132,9 +122,9 @@ void WorkloadTable::count_processes(const Scan& scan, const std::map<std::uint32
   }
   const auto gains = tree_.advance(scan.processes, scan.now_ticks);
   for (std::size_t i = 0; i < scan.processes.size(); ++i) {
-    const auto group = groups.find(scan.processes[i].pid);
-    if (group == groups.end() || group->second == nullptr) continue;
-    Workload& workload = group->second->workload;
+    const auto member = members_.find(scan.processes[i].pid);
+    if (member == members_.end()) continue;
+    Workload& workload = member->second->workload;
     workload.user_ticks += gains[i].user_ticks;
     workload.system_ticks += gains[i].system_ticks;
     workload.read_bytes += gains[i].read_bytes;
@@ -210,6 +200,8 @@ void WorkloadTable::fold() {
 
 void WorkloadTable::fold_into_other(Group& group) {
   Group& other = make({.workload = std::string(kOther)});
+  for (auto& member : members_)
+    if (member.second == &group) member.second = &other;
   Workload& sum = other.workload;
   const Workload& part = group.workload;
   sum.started += part.started;

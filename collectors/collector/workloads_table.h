@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -63,23 +62,27 @@ class WorkloadTable {
     std::size_t processes = 0;         // at the last scan
   };
 
+  // A process with a workload of its own: it holds a client, or belongs to a tree.
+  struct Owner {
+    std::uint32_t pid = 0;
+    WorkloadLabels labels;
+  };
   // The result of one scan.
   struct Scan {
     const ClientSnapshot& snapshot;
+    std::span<const Owner> owners;
     // All processes that are counted, sorted by PID: the holders of clients, and their descendants.
     std::span<const TreeProcess> processes;
     std::uint64_t now_ticks = 0;
     // False: some processes are missing. This scan then adds nothing to the counters of processes; the next complete
     // scan adds what was used since the previous complete scan.
     bool all_processes = true;
-    // The workload of a process; nullopt for a process that holds no client and is no root of a tree: it belongs to
-    // the workload of its parent.
-    std::function<std::optional<WorkloadLabels>(std::uint32_t pid)> workload_of;
-    // Called for every process that is counted, with the name of its workload; may be empty.
-    std::function<void(std::uint32_t pid, std::uint64_t start_ticks, std::string_view workload)> found;
     std::span<const std::string> asleep = {};  // GPUs that sleep: their clients may be hidden
   };
   void advance(const Scan& scan);
+  // The name of the workload of a process of the last scan: its own, or that of its nearest ancestor that has one.
+  // Null: it has none.
+  const std::string* workload_of(std::uint32_t pid) const;
 
   // Compares the PMU's engine time by class, read at about the time of the scan, with the time of all workloads; the
   // rest is unattributed. Time before the first call is not counted. Does nothing while cycles of clients wait for the
@@ -110,11 +113,11 @@ class WorkloadTable {
 
   Group& group_of(const WorkloadLabels& labels, Nanoseconds now);
   Group& make(const WorkloadLabels& labels);
-  static void report_found(const Scan& scan, const std::map<std::uint32_t, Group*>& groups);
+  void assign(const Scan& scan);
   void begin_scan();
-  void count_clients(const Scan& scan, const std::map<std::uint32_t, Group*>& groups);
+  void count_clients(const Scan& scan);
   void count_client(const DrmClient& client, const ClientGains::Use& use, Group& group);
-  void count_processes(const Scan& scan, const std::map<std::uint32_t, Group*>& groups);
+  void count_processes(const Scan& scan);
   void add_memory(const DrmClient& client, Device& device) const;
   void finish(const Scan& scan);
   void fold();
@@ -125,6 +128,7 @@ class WorkloadTable {
   const std::size_t most_;
   const Nanoseconds min_window_;
   std::map<std::string, Group, std::less<>> groups_;       // by name
+  std::map<std::uint32_t, Group*> members_;                // by PID; processes of the last scan
   std::set<std::string, std::less<>> folded_;              // names
   std::map<std::string, ClientGains, std::less<>> gains_;  // by device
   ClientGains no_clients_;

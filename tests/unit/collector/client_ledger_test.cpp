@@ -174,11 +174,10 @@ struct Sums {
       for (const ProcessUsage& usage : by_process.update(snapshot, snapshot.clients, 100, 1s).processes)
         if (usage.engines[kRender].busy) processes[usage.process->pid] = usage.engines[kRender].busy->value;
     }
-    WorkloadTable::Scan scan{.snapshot = snapshot, .processes = {}, .workload_of = {}, .found = {}, .asleep = asleep};
-    scan.workload_of = [](std::uint32_t pid) {
-      return WorkloadLabels{.workload = "w" + std::to_string(pid), .kind = "comm"};
-    };
-    by_workload.advance(scan);
+    std::vector<WorkloadTable::Owner> owners;
+    for (const ClientProcess& process : snapshot.processes)
+      owners.push_back({process.pid, {.workload = "w" + std::to_string(process.pid), .kind = "comm"}});
+    by_workload.advance({.snapshot = snapshot, .owners = owners, .processes = {}, .asleep = asleep});
     return snapshot;
   }
   double of_classes() const { return by_class.total_with({})[kRender].value_or(0); }

@@ -82,12 +82,9 @@ class Scene {
     snapshot_.time = now;
     snapshot_.boot_ticks = ticks();
     ledgers_.count(snapshot_, {}, {});
-    table.advance(
-        {snapshot_, processes_, ticks(), all_processes, [this](std::uint32_t pid) -> std::optional<WorkloadLabels> {
-           const auto it = group_.find(pid);
-           if (it == group_.end()) return std::nullopt;
-           return WorkloadLabels{.workload = it->second, .kind = "comm"};
-         }});
+    std::vector<WorkloadTable::Owner> owners;
+    for (const auto& [pid, group] : group_) owners.push_back({pid, {.workload = group, .kind = "comm"}});
+    table.advance({snapshot_, owners, processes_, ticks(), all_processes});
     snapshot_ = {};
     processes_.clear();
     group_.clear();
@@ -312,6 +309,23 @@ TEST_CASE("a shell script and its children are one workload") {
   CHECK(scene.table.workloads().size() == 1);
 }
 
+TEST_CASE("the table knows the workload of each process of the last scan, also of one that it folded") {
+  Scene scene(1);
+  scene.process(10, {.group = "script"});
+  scene.process(11, {.parent = 10});
+  scene.process(12, {});
+  scene.scan();
+  REQUIRE(scene.table.workload_of(11));
+  CHECK(*scene.table.workload_of(11) == "script");
+  CHECK(scene.table.workload_of(12) == nullptr);
+  scene.process(20, {.group = "one"});
+  scene.process(21, {.parent = 20});
+  scene.process(30, {.group = "two"});
+  scene.scan();
+  CHECK(*scene.table.workload_of(21) == "other");
+  CHECK(scene.table.workload_of(11) == nullptr);  // it ended
+}
+
 TEST_CASE("a child that has a workload of its own counts there, and its children with it") {
   Scene scene;
   scene.scan();
@@ -461,7 +475,8 @@ TEST_CASE("labels are those of the last scan, of the kind that came first") {
   const TreeProcess process{.pid = 7};
   const auto scan = [&](const WorkloadLabels& labels) {
     snapshot.time += 10s;
-    table.advance({snapshot, {&process, 1}, 1, true, [&](std::uint32_t) { return labels; }});
+    const WorkloadTable::Owner owner{process.pid, labels};
+    table.advance({snapshot, {&owner, 1}, {&process, 1}, 1});
     return table.workloads().at(0)->labels;
   };
   CHECK(scan({.workload = "a", .kind = "container", .container_id = "1"}).container_id == "1");
