@@ -1,4 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "machine/device_users.h"
+
+#ifndef IGPU_HAS_BPF
+#include <cerrno>
+
+namespace igpu {
+
+Reading<std::unique_ptr<DeviceUsers>> open_device_users(const DeviceMajors&, const std::string&) {
+  return Absent{Reason::disabled, ENOSYS};
+}
+
+}  // namespace igpu
+
+#else
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
@@ -21,7 +35,6 @@
 #include "device_users_object.h"
 #include "igpu/unique_fd.h"
 #include "machine/bpf/bpf_object.h"
-#include "machine/device_users.h"
 #include "machine/filesystem.h"
 
 namespace igpu {
@@ -76,7 +89,7 @@ Object load_finder(Settings settings, bool with_reporters) {
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.object_name = "igpu_users";
-  Object object = bpf::open_object(kDeviceUsersObject, kDeviceUsersObjectSize, options);
+  Object object = bpf::open_object(device_users_object, device_users_objectSize, options);
   if (!object) return nullptr;
   bpf_map* const constants = ::bpf_object__find_map_by_name(object.get(), ".rodata");
   const int set = constants ? ::bpf_map__set_initial_value(constants, &settings, sizeof settings) : -EINVAL;
@@ -249,3 +262,4 @@ Reading<std::unique_ptr<DeviceUsers>> open_device_users(const DeviceMajors& majo
 static_assert(LIBBPF_MAJOR_VERSION > 1 || (LIBBPF_MAJOR_VERSION == 1 && LIBBPF_MINOR_VERSION >= 1));
 
 }  // namespace igpu
+#endif

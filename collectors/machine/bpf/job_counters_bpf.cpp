@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "machine/job_counters.h"
+
+#ifndef IGPU_HAS_BPF
+#include <cerrno>
+
+namespace igpu {
+
+Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver, bool) { return Absent{Reason::disabled, ENOSYS}; }
+
+}  // namespace igpu
+
+#else
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
@@ -19,7 +31,6 @@
 #include "machine/bpf/mapped_slots.h"
 #include "machine/bpf/struct_offsets.h"
 #include "machine/filesystem.h"
-#include "machine/job_counters.h"
 
 namespace igpu {
 namespace {
@@ -128,7 +139,7 @@ Object load_job_programs(JobDriver driver, const Layout& found) {
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.object_name = "igpu_jobs";
-  Object object = bpf::open_object(kJobsObject, kJobsObjectSize, options);
+  Object object = bpf::open_object(jobs_object, jobs_objectSize, options);
   if (!object) return nullptr;
   bpf_map* const constants = ::bpf_object__find_map_by_name(object.get(), ".rodata");
   int error = constants ? ::bpf_map__set_initial_value(constants, &layout, sizeof layout) : -EINVAL;
@@ -229,3 +240,4 @@ Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver, bool a
 }
 
 }  // namespace igpu
+#endif

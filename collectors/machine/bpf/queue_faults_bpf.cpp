@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "machine/queue_faults.h"
+
+#ifndef IGPU_HAS_BPF
+#include <cerrno>
+
+namespace igpu {
+
+Reading<std::unique_ptr<QueueFaults>> open_queue_faults() { return Absent{Reason::disabled, ENOSYS}; }
+
+}  // namespace igpu
+
+#else
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
 
@@ -9,7 +21,6 @@
 #include "machine/bpf/bpf_object.h"
 #include "machine/bpf/fault_layout.h"
 #include "machine/bpf/mapped_slots.h"
-#include "machine/queue_faults.h"
 #include "queue_faults_object.h"
 
 namespace igpu {
@@ -38,7 +49,7 @@ Object load_fault_programs(fault_layout layout) {
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.object_name = "igpu_faults";
-  Object object = bpf::open_object(kQueueFaultsObject, kQueueFaultsObjectSize, options);
+  Object object = bpf::open_object(queue_faults_object, queue_faults_objectSize, options);
   if (!object) return nullptr;
   bpf_map* const constants = bpf::map(object, ".rodata");
   int error = constants ? ::bpf_map__set_initial_value(constants, &layout, sizeof layout) : -EINVAL;
@@ -91,3 +102,4 @@ Reading<std::unique_ptr<QueueFaults>> open_queue_faults() {
 }
 
 }  // namespace igpu
+#endif
