@@ -76,7 +76,7 @@ class SimulatedParts final : public MachineParts {
     }
     machine_ = std::make_unique<Machine>(simulated_->machine());
     for (const CollectorDescription& collector : describe_collectors(options))
-      if (collector.name == "jobs") machine_->why_no_queue_faults = {Reason::hardware};  // not by a flag that is off
+      if (collector.name == "jobs") machine_->queue_faults = Machine::kNoPart;  // not by a flag that is off
   }
   Machine& machine() override { return *machine_; }
 
