@@ -16,8 +16,6 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr id_t kNobody = 65534;
-
 LayerOutcome privileges_failed(const char* call) {
   return LayerOutcome::missing(std::string(call) + ": " + std::generic_category().message(errno),
                                "check whether a seccomp profile of the service or container denies prctl");
@@ -37,15 +35,13 @@ LayerOutcome forbid_new_privileges() {
   return LayerOutcome::holds();
 }
 
-bool become_nobody() {
+void become_nobody() {
+  constexpr id_t kNobody = 65534;
   constexpr CapabilitySet kNeeded = capability::set(capability::kSetgid) | capability::set(capability::kSetuid);
   // Under a service's filter of system calls an attempt could end the process.
-  if (::geteuid() != 0 || (own_capabilities().effective & kNeeded) != kNeeded || ::setgroups(0, nullptr) != 0)
-    return false;
-  return ::setresgid(kNobody, kNobody, kNobody) == 0 && ::setresuid(kNobody, kNobody, 0) == 0;
+  if (::geteuid() != 0 || (own_capabilities().effective & kNeeded) != kNeeded || ::setgroups(0, nullptr) != 0) return;
+  if (::setresgid(kNobody, kNobody, kNobody) == 0) (void)!::setresuid(kNobody, kNobody, kNobody);
 }
-
-void forget_root() { (void)!::setresuid(kNobody, kNobody, kNobody); }
 
 void wipe_environment() {
   for (char** variable = ::environ; *variable != nullptr; ++variable)

@@ -17,11 +17,8 @@ LayerOutcome forbid_new_privileges();
 
 // Where the calling thread, the only one, is root: it becomes the user that owns nothing, because root without any
 // capability still owns root's files and sockets. Call before the capabilities are dropped. Not where it lacks
-// CAP_SETUID and CAP_SETGID, as in some containers: false. Its saved user stays root, so that the signal by which the
-// kernel ends it with its parent, which is root without CAP_KILL, may be sent. It could return to root by that: a
-// filter of system calls has to deny it, or forget_root().
-bool become_nobody();
-void forget_root();
+// CAP_SETUID and CAP_SETGID, as in some containers.
+void become_nobody();
 
 // Overwrites the environment of the process, which may hold passwords (http_proxy), but for settings of the resolver.
 void wipe_environment();

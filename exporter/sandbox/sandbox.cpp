@@ -88,7 +88,7 @@ struct Helper {
   try {
     if (helper.begin) helper.begin(kSocket);
     wipe_environment();
-    const bool is_nobody = helper.confined && helper.as_nobody && become_nobody();
+    if (helper.confined && helper.as_nobody) become_nobody();
     if (helper.confined || has_rights_of_its_file()) (void)drop_capabilities(helper.keep | helper.to_prepare);
     if (helper.confined) (void)forbid_new_privileges();
     // Also while it does not read its socket. A change of the user would clear it.
@@ -97,7 +97,7 @@ struct Helper {
     if (confined) (void)confine_files(helper.files, held);
     if (helper.prepare) helper.prepare(kSocket);
     if (helper.to_prepare != 0) (void)limit_capabilities(helper.keep & own_capabilities().permitted);
-    if ((!confined || !helper.filter(kSocket).on) && is_nobody) forget_root();
+    if (confined) (void)helper.filter(kSocket);
     helper.serve(kSocket);
   } catch (const std::exception&) {
     ::_exit(1);  // the exporter reports what is wrong
