@@ -21,8 +21,8 @@ class HealthUnbound final : public HealthPart {
   static constexpr Metric<Flag, 4> kUnbound{
       "intel_gpu_unbound",
       Kind::gauge,
-      "An Intel GPU that neither i915 nor xe drives; reason: no_driver, firmware (not loaded), other_driver, no_node "
-      "(i915 or xe has it, without a DRM node), guest (passed through).",
+      "An Intel GPU without i915 or xe, or without their DRM node; reason: no_driver, firmware, other_driver, no_node, "
+      "guest (passed through).",
       {"device", "device_id", "name", "reason"}};
   static constexpr Metric<Flag, 2> kDriver{"intel_gpu_unbound_driver_info",
                                            Kind::info,

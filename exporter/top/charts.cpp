@@ -125,7 +125,7 @@ int draw_charts(Canvas& canvas, const Frame& frame, const History& history, cons
     for (std::size_t g = 0; g < frame.hosts[h].gpus.size(); ++g)
       if (const GpuPlace place{h, g}; !view.focus || *view.focus == place) places.push_back(place);
   const int count = static_cast<int>(places.size()), fitting = std::max(1, canvas.width() / kLeastWidth);
-  if (count == 0 || rows < kChartRows) return 0;
+  if (count == 0 || rows < kChartRows || view.span.count() == 0) return 0;
   const int lines = std::min((count + fitting - 1) / fitting, rows / kChartRows);
   const int columns = std::min((count + lines - 1) / lines, fitting);
   const int width = (canvas.width() + 1) / columns - 1, height = std::min(rows / lines, kHighest);

@@ -2,6 +2,7 @@
 #include "top/input.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "text/unicode.h"
@@ -141,11 +142,12 @@ Reaction character(ViewState& view, char32_t c, const Frame& frame) {
       view.detail = static_cast<Detail>((static_cast<int>(view.detail) + 1) % 4);
       view.first_gpu_line = 0;
       break;
-    case U'z':
-      view.span = view.span < std::chrono::minutes(5) ? std::chrono::minutes(5)
-                  : view.span < kLongestSpan          ? kLongestSpan
-                                                      : std::chrono::minutes(1);
+    case U'z': {
+      constexpr std::array<int, 4> kSpans{1, 5, 15, 0};
+      const auto now = std::find(kSpans.begin(), kSpans.end(), view.span.count()) - kSpans.begin();
+      view.span = std::chrono::minutes(kSpans[static_cast<std::size_t>(now + 1) % kSpans.size()]);
       break;
+    }
     case U'<':
     case U',':
       next_sort(view, -1);

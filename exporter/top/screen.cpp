@@ -76,7 +76,7 @@ void draw_footer(Canvas& canvas, const ViewState& view, const ScreenContext& con
                                        {"Tab", "GPU"},
                                        {"d", "detail"},
                                        {"w", view.workloads ? "processes" : "workloads"},
-                                       {"z", std::to_string(view.span.count()) + " min"}}};
+                                       {"z", "charts"}}};
   int x = 0;
   for (std::size_t i = 0; i < hints.size(); ++i) {
     // A message takes the place of all keys but those for help and quit.
@@ -104,7 +104,7 @@ constexpr std::array<KeyHint, 20> kHelp{{
     {"r, I", "reverse the order"},
     {"P M T N", "sort by busiest engine, memory, CPU, PID"},
     {"+ -", "refresh less often, more often"},
-    {"z", "charts of 1, 5 or 15 minutes, where rows are free"},
+    {"z", "charts of 1, 5, 15 minutes or none, where rows are free"},
     {"p, Space", "pause"},
     {"Ctrl-L", "draw everything again"},
     {"q, F10", "quit; Ctrl-Z suspends"},

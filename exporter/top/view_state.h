@@ -34,7 +34,7 @@ struct ViewState {
   bool help = false;
   bool paused = false;
   Detail detail = Detail::automatic;
-  std::chrono::minutes span{1};   // of the charts
+  std::chrono::minutes span{1};   // of the charts; 0: none
   std::optional<GpuPlace> focus;  // only this GPU and its processes
   std::string selected;           // key of a row; "" for none
   int first_row = 0;              // scroll position of the table

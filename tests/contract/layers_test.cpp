@@ -194,7 +194,7 @@ TEST_CASE("a room of the program includes only the rooms that it may") {
                          {"setup", {}},
                          {"static_file", {}},
                          {"text", {}},
-                         {"top", {"client", "service", "text"}},
+                         {"top", {"client", "report", "service", "text"}},
                          {"trace", {"format", "service", "text"}},
                          {"web_config", {"http", "self", "service", "text"}},
                          {"workloads", {"service", "web_config"}}};

@@ -76,7 +76,7 @@ TEST_CASE("a card of 2026: power1_cap without power1_max, and memory of two tile
   CHECK(v.json.at("power").at(0).at("watts") == 140);
   CHECK(v.json.at("power").at(0).at("limit") == 200);
   CHECK(shows(v.line, "140"));
-  CHECK(shows(v.panel, "card 140.0/200 W"));
+  CHECK(shows(v.panel, "power 140.0/200 W"));
   CHECK(v.query("memory.used.bytes") == 100);
   CHECK(v.json.at("memory").at("used") == 100);
   CHECK(v.json.at("memory").at("size") == 200);
