@@ -14,7 +14,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from exporter_under_test import Exporter, check, finish, get  # noqa: E402
 
-NUMBERS = "no one two three four five six seven eight".split()
+NUMBERS = "no one two three four five six seven eight nine ten eleven".split()
 
 
 def run(*command):

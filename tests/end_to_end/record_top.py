@@ -32,7 +32,7 @@ def main():
     clocks = [[text for text in frame if re.search(r"\d\d:\d\d:\d\d$", text)] for frame in shown]
     check(all(len(clock) == 1 for clock in clocks) and len({clock[0] for clock in clocks}) == FRAMES, f"one time in each frame: {clocks}")
     for number, frame in enumerate(shown):
-        for word in ("card1", "Battlemage G21 [Arc B580]", "video", "MHz", "COMMAND"):
+        for word in ("card1", "Battlemage G21 [Arc B580]", "VIDEO", "MHz", "COMMAND"):
             check(any(word in text for text in frame), f"frame {number} has no {word}")
     finish()
 
