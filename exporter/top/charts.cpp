@@ -14,9 +14,10 @@
 namespace igpu::exporter::top {
 namespace {
 
-constexpr int kLeastWidth = 38, kHighest = 18;
-constexpr int kAxis = 4;                           // "100 "
-constexpr std::chrono::seconds kLongestPause{15};  // between readings of one line
+constexpr int kLeastWidth = 38;
+constexpr int kLowest = 5, kHighest = 20, kStep = 3;  // rows of one, with its title
+constexpr int kAxis = 4;                              // "100 "
+constexpr std::chrono::seconds kLongestPause{15};     // between readings of one line
 
 // Dots of a braille character, by column and row.
 constexpr std::array<std::array<unsigned, 4>, 2> kDots{{{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}};
@@ -116,23 +117,38 @@ void draw_chart(Canvas& canvas, Box box, const Frame& frame, GpuPlace place, con
   chart.paint();
 }
 
-}  // namespace
-
-int draw_charts(Canvas& canvas, const Frame& frame, const History& history, const ViewState& view,
-                const ScreenContext& context, int y, int rows) {
+std::vector<GpuPlace> places_of(const Frame& frame, const ViewState& view) {
   std::vector<GpuPlace> places;
   for (std::size_t h = 0; h < frame.hosts.size(); ++h)
     for (std::size_t g = 0; g < frame.hosts[h].gpus.size(); ++g)
       if (const GpuPlace place{h, g}; !view.focus || *view.focus == place) places.push_back(place);
-  const int count = static_cast<int>(places.size()), fitting = std::max(1, canvas.width() / kLeastWidth);
-  if (count == 0 || rows < kChartRows || view.span.count() == 0) return 0;
-  const int lines = std::min((count + fitting - 1) / fitting, rows / kChartRows);
-  const int columns = std::min((count + lines - 1) / lines, fitting);
-  const int width = (canvas.width() + 1) / columns - 1, height = std::min(rows / lines, kHighest);
+  return places;
+}
+
+// Charts side by side, if there are enough.
+int fitting(int width) { return std::max(1, width / kLeastWidth); }
+
+}  // namespace
+
+int chart_rows(const Frame& frame, const ViewState& view, int width, int free) {
+  const int count = static_cast<int>(places_of(frame, view).size());
+  if (count == 0 || free < kLowest || view.span.count() == 0) return 0;
+  const int lines = std::min((count + fitting(width) - 1) / fitting(width), free / kLowest);
+  const int height = std::min(free / lines, kHighest);
+  return lines * (kLowest + (height - kLowest) / kStep * kStep);
+}
+
+void draw_charts(Canvas& canvas, const Frame& frame, const History& history, const ViewState& view,
+                 const ScreenContext& context, int y, int rows) {
+  const std::vector<GpuPlace> places = places_of(frame, view);
+  const int count = static_cast<int>(places.size());
+  if (count == 0 || rows < kLowest) return;
+  const int lines = std::min((count + fitting(canvas.width()) - 1) / fitting(canvas.width()), rows / kLowest);
+  const int columns = std::min((count + lines - 1) / lines, fitting(canvas.width()));
+  const int width = (canvas.width() + 1) / columns - 1, height = rows / lines;
   for (int i = 0; i < std::min(count, lines * columns); ++i)
     draw_chart(canvas, {i % columns * (width + 1), y + i / columns * height, width, height}, frame,
                places[static_cast<std::size_t>(i)], history, view, context.unicode);
-  return lines * height;
 }
 
 }  // namespace igpu::exporter::top

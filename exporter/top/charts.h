@@ -9,12 +9,14 @@
 
 namespace igpu::exporter::top {
 
-inline constexpr int kChartRows = 5;  // the lowest: a title and four rows
+// Of so many free rows those that charts take: one chart for each GPU, of a title and at least four rows, side by side,
+// and below each other where the width asks for it. In steps, so that not every process that begins changes their
+// height. 0: no chart fits, or none is wanted.
+int chart_rows(const Frame& frame, const ViewState& view, int width, int free);
 
-// Draws how busy the classes of each GPU were over view.span, in rows y to y + rows - 1: side by side, and below each
-// other where the width or the number of GPUs asks for it. GPUs for which no chart fits are left out.
-// Returns the rows that were taken.
-int draw_charts(Canvas& canvas, const Frame& frame, const History& history, const ViewState& view,
-                const ScreenContext& context, int y, int rows);
+// Draws how busy the classes of each GPU were over view.span into as many rows. GPUs for which no chart fits are left
+// out.
+void draw_charts(Canvas& canvas, const Frame& frame, const History& history, const ViewState& view,
+                 const ScreenContext& context, int y, int rows);
 
 }  // namespace igpu::exporter::top

@@ -185,11 +185,12 @@ Screen draw(const Frame& frame, const History& history, const ViewState& view, c
     canvas.erase_word(canvas.width() - cell_width(more), shown);
     canvas.put_right(canvas.width(), shown, more, Style::dim);
   }
-  // Rows that the table does not need show the last minutes.
-  int free = bounded ? footer - (1 + shown) - 1 - static_cast<int>(std::min<std::size_t>(rows, 1000)) : 0;
-  if (lines > shown || free < kChartRows) free = 0;
-  free = std::min(free, draw_charts(canvas, frame, history, view, context, 1 + shown, free));
-  draw_table(screen, frame, view, context, {1 + shown + free, bounded ? footer : -1});
+  // Rows that the table does not need show the last minutes, below it, so that the table stays where it is.
+  const int entries = static_cast<int>(std::min<std::size_t>(rows, 1000)) * (view.tree ? 2 : 1);  // with their groups
+  int charts = bounded && lines == shown ? footer - 2 - shown - std::max(entries, kMinTableRows) : 0;
+  charts = chart_rows(frame, view, canvas.width(), charts);
+  draw_table(screen, frame, view, context, {1 + shown, bounded ? footer - charts : -1});
+  if (charts > 0) draw_charts(canvas, frame, history, view, context, footer - charts, charts);
   if (footer < size.height) draw_footer(canvas, view, context, footer);
   if (view.help) draw_help(canvas);
   // A terminal of another encoding would show the bytes of UTF-8 as other characters, even as control characters.

@@ -108,6 +108,7 @@ def keys_and_sizes(terminal):
         if width >= 80:
             wait_for(lambda: max(map(len, terminal.screen().splitlines())) == width, "the title fills the new width")
     # The mouse, as the terminal reports it: a click on the title PID sorts by it the other way round.
+    terminal.wait_for("PID▲")
     row = next(i for i, line in enumerate(terminal.screen().splitlines()) if "PID" in line) + 1
     terminal.tmux("send-keys", "-l", f"\033[M {chr(32 + 6)}{chr(32 + row)}")
     terminal.wait_for("PID▼")

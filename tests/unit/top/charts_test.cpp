@@ -47,7 +47,8 @@ struct Drawn {
   }
   std::vector<std::string> rows(Size size, bool unicode = true) {
     Canvas canvas(size);
-    taken = draw_charts(canvas, frame_, history_, view, {.unicode = unicode}, 0, size.height);
+    taken = chart_rows(frame_, view, size.width, size.height);
+    if (taken > 0) draw_charts(canvas, frame_, history_, view, {.unicode = unicode}, 0, taken);
     std::vector<std::string> rows;
     for (int y = 0; y < canvas.height(); ++y) rows.push_back(canvas.row_text(y));
     return rows;
@@ -105,6 +106,9 @@ TEST_CASE("GPUs are side by side, then below each other, and no chart is lower t
   CHECK(count(two_lines[0], "busy") == 2);
   CHECK(count(two_lines[5], "busy") == 1);
   CHECK(count(three.rows({80, 9})[0], "busy") == 2);  // the third has no room
+  CHECK(three.taken == 8);                            // in steps of three
+  (void)three.rows({80, 100});
+  CHECK(three.taken == 2 * 20);
   CHECK(three.rows({120, 4})[0].empty());
   CHECK(three.taken == 0);
   CHECK(three.rows({30, 40})[0].starts_with("0 busy"));
