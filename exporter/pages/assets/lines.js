@@ -39,11 +39,12 @@ export function addFault(device, kind, time) {
   faults.set(device, known.slice(-64));
 }
 
-// Ends a reading: lines that are no longer on the page go.
+// Ends a reading: lines that are no longer on the page go, and points of what has not been read for longer than is shown.
 export function forgetHidden() {
-  for (const line of lines) {
+  for (const line of lines)
     if (!line.svg.isConnected) lines.delete(line);
-  }
+  for (const [key, known] of points)
+    if (!known.length || known[known.length - 1][0] < now - kMost) points.delete(key);
 }
 
 const kSvg = 'http://www.w3.org/2000/svg';

@@ -19,7 +19,6 @@ from page import Browser, Exporter, is_live, wait_for  # noqa: E402
 
 PICTURES = {  # name: width, height, pixels for one of CSS, dark
     "page-light": (1440, 1000, 1, False),
-    "page-dark": (1440, 1000, 1, True),
     "page-phone": (390, 844, 2, True)}
 FRAMES, FRAME_SECONDS, COLOURS = 8, 1, 48
 
