@@ -120,10 +120,10 @@ def main():
         check(f"completion {shell}", status == 0 and NAME in text and "--simulate" in text, text[:200])
     status, text = run(static, "completion", "ksh", check_status=False)
     equal("a shell without a completion", (status, text),
-          (1, f"{NAME}: ksh is not a shell with a completion: bash, zsh or fish\n"))
+          (2, f"{NAME}: ksh is not a shell with a completion: bash, zsh or fish\n"))
     check("man", output(static, "man").startswith(".TH") or ".TH " in output(static, "man"))
     check("man top", "top" in output(static, "man", "top"))
-    equal("man of no command", run(static, "man", "tap", check_status=False), (1, f"{NAME}: no command has this name\n"))
+    equal("man of no command", run(static, "man", "tap", check_status=False), (2, f"{NAME}: no command has this name\n"))
     same_page(static)
     sandboxed(static)
     terminal(static)

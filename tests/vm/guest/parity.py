@@ -174,6 +174,8 @@ def compare(name, s, theirs, ours):
                 expected = sum(gt[key] * gt["awake"] / 100 for gt in s.gts) / len(s.gts)
         # Percentages: one point; the rest: one percent. Both print numbers of six digits.
         slack = 0.01 * expected if path[0] in ("frequency", "interrupts", "power", "imc-bandwidth") else 1
+        if path[0] == "clients":  # of which the original divides by a time that a busy machine does not keep
+            slack = 3
         near(f"{name}: {' '.join(path)}", ours.get(path), expected, relative=0, absolute=slack)
 
 
