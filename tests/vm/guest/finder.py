@@ -101,8 +101,8 @@ def same_clients():
     verdict("optional: client_finder" in text and "CAP_BPF" in text, "doctor names it as optional, with its hint", text,
             "optional: client_finder")
     code, text = run_tool("serve", "--collector.fdinfo.finder=bpf", prefix=users["CAP_SYS_PTRACE"][0])
-    equal("pinned without the capabilities: one line, exit code 1", (code, len(text.splitlines()), "CAP_BPF" in text),
-          (1, 1, True))
+    equal("pinned without the capabilities: one line, exit code 2", (code, len(text.splitlines()), "CAP_BPF" in text),
+          (2, 1, True))
     for process in (passing, threaded, *idle):
         process.kill()
         process.wait()
