@@ -21,6 +21,12 @@ bool counted_by_pmu(const std::vector<Engine>& engines, EngineClass engine_class
   });
 }
 
+// Null: there was none.
+const Fault* last_fault(const GpuModel& gpu) {
+  const auto last = std::ranges::max_element(gpu.faults, {}, [](const Fault& fault) { return fault.at.value; });
+  return last == gpu.faults.end() ? nullptr : &*last;
+}
+
 }  // namespace
 
 std::vector<const Engine*> snapshot::measured_engines(const GpuModel& gpu) {
@@ -122,9 +128,7 @@ std::string_view snapshot::out_of_service(const GpuModel& gpu) {
 std::string snapshot::trouble_of(const GpuModel& gpu, Seconds now) {
   constexpr double kShownFor = 60, kClocksDiffer = 5;
   if (const std::string_view why = out_of_service(gpu); !why.empty()) return std::string(why);
-  const Fault* last = nullptr;
-  for (const Fault& fault : gpu.faults)
-    if (last == nullptr || fault.at.value > last->at.value) last = &fault;
+  const Fault* const last = last_fault(gpu);
   const double age = last != nullptr ? now.value - last->at.value : kShownFor;
   if (age < kShownFor && age > -kClocksDiffer) {
     std::string text = last->kind;
@@ -136,9 +140,7 @@ std::string snapshot::trouble_of(const GpuModel& gpu, Seconds now) {
 
 State snapshot::state_of(const GpuModel& gpu, Seconds now) {
   constexpr double kHungFor = 600, kClocksDiffer = 5, kBusy = 0.9, kFull = 0.95;
-  const Fault* last = nullptr;
-  for (const Fault& fault : gpu.faults)
-    if (last == nullptr || fault.at.value > last->at.value) last = &fault;
+  const Fault* const last = last_fault(gpu);
   if (const std::string_view why = out_of_service(gpu); !why.empty())
     return {State::Word::hung, std::string(why), last != nullptr ? last->at : Seconds{}};
   if (last != nullptr && now.value - last->at.value < kHungFor && now.value - last->at.value > -kClocksDiffer) {

@@ -80,13 +80,9 @@ int doctor(const Options& options) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
     model = model_of(PageView(monitor.scrape({})->lists()));
   }
-  const auto read = [&, files = real_evidence()](const std::string& path) -> std::optional<std::string> {
-    if (!diagnosis.simulated.empty()) return std::nullopt;  // they are this machine's
-    return files.read((options.monitor.sysfs_root + "/" + path).c_str());
-  };
   diagnosis.npus = model.npus;
   diagnosis.unbound = model.unbound;
-  diagnosis.advice = advice_for(model.gpus, diagnosis.gpus, read);
+  diagnosis.advice = advice_for(model.gpus, diagnosis.gpus, read_sysfs_of(options.monitor));
   if (options.bug_file)
     return write_capture(options, *options.bug_file, true, {{"bug/doctor", report_for_others(diagnosis, program)}});
   const int printed = print(options.json ? doctor_json(diagnosis) : doctor_text(diagnosis));

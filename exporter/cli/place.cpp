@@ -296,6 +296,13 @@ Place place_of(const MonitorOptions& options) {
   return options.simulate.empty() ? detect_place(real_evidence()) : Place{};
 }
 
+ReadSysfs read_sysfs_of(const MonitorOptions& options) {
+  if (!options.simulate.empty()) return [](const std::string&) { return std::nullopt; };
+  return [files = real_evidence(), root = options.sysfs_root](const std::string& path) {
+    return files.read((root + '/' + path).c_str());
+  };
+}
+
 Place detect_place(const PlaceEvidence& evidence) {
   Place place = place_by_marks(evidence);
   place.own_users = is_another_namespace(evidence, "/proc/self/ns/user", "user:[4026531837]");

@@ -11,6 +11,7 @@
 #include "igpu/feature.h"
 #include "igpu/options.h"
 #include "report/fixes.h"
+#include "report/gpu_advice.h"
 
 // Where the program runs, because a missing permission is granted differently in each place.
 namespace igpu::exporter {
@@ -42,6 +43,8 @@ PlaceEvidence real_evidence();
 Place detect_place(const PlaceEvidence& evidence);
 // The place to advise for: a simulated machine is not in this one's container or unit, but bare metal.
 Place place_of(const MonitorOptions& options);
+// Files for advice. Of a simulated machine there are none: those that could be read are this one's.
+ReadSysfs read_sysfs_of(const MonitorOptions& options);
 
 std::string program_path(const MonitorOptions& options);  // for setcap
 

@@ -222,10 +222,7 @@ int serve(const Options& options) {
   const auto clients_are_known = [&web_config] { return web_config && authenticates_clients(*web_config->current()); };
   Routes routes(options.telemetry_path, metrics, source, requests, readiness, AllowedOrigins(options.cors_origin),
                 find_grants, {flights, clients_are_known},
-                {own_host_name(), history,
-                 [evidence = real_evidence(), root = options.monitor.sysfs_root](const std::string& path) {
-                   return evidence.read((root + '/' + path).c_str());
-                 },
+                {own_host_name(), history, read_sysfs_of(options.monitor),
                  [&sandbox](JsonWriter& json) { write_sandbox(json, sandbox.outcomes()); }});
   HostCheck host_check(routes, options.allowed_hosts, own_host_name(), clients_are_known);
   std::optional<Guard> guard;

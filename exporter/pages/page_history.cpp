@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace igpu::exporter {
 
@@ -12,6 +11,7 @@ using namespace snapshot;
 namespace {
 
 constexpr std::chrono::seconds kPause{5};  // between points of readings that are not for the page
+constexpr double kSetBack = 60;            // seconds by which a reading is older than the last: the clock was set back
 constexpr std::string_view kChannel = "channel";
 
 double seconds_of(PageHistory::Time time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
@@ -37,8 +37,8 @@ PageHistory::Point PageHistory::point_of(const HostModel& host) {
     for (const Engine* engine : measured_engines(gpu))
       put(device, "engine " + (engine->gt ? std::to_string(*engine->gt) + ' ' : "") + engine->name, engine->busy);
     if (const Power* draw = draw_of(gpu)) put(device, "power", draw->mean);
-    if (const Reading<Hertz> clock = clock_of(gpu)) put(device, "clock", clock);
-    if (const Temperature* hottest = temperature_of(gpu)) put(device, "temperature", Reading(hottest->value));
+    put(device, "clock", clock_of(gpu));
+    if (const Temperature* sensor = temperature_of(gpu)) put(device, "temperature", Reading(sensor->value));
     put(device, "memory", memory_in_use(gpu));
     if (gpu.fans && !gpu.fans->empty())
       put(device, "fan",
@@ -90,8 +90,8 @@ void PageHistory::note(const HostModel& host, Time time) {
   const std::lock_guard lock(mutex_);
   put_users(host, now);
   rates_.note(host, {now});
-  const double last = times_.empty() ? 0 : times_[(next_ + times_.size() - 1) % times_.size()];
-  if (now < last - seconds_of(Time(kSpan))) {  // the clock was set back
+  const double last = last_time();
+  if (now < last - kSetBack) {
     times_.clear();
     series_.clear();
     marks_.clear();
@@ -102,9 +102,7 @@ void PageHistory::note(const HostModel& host, Time time) {
   for (const ChannelRate& channel : rates_.list())
     point.push_back({{std::string(kChannel), channel.name}, channel.rate});
   const std::size_t place = next_;
-  if (times_.size() < kMostPoints) {
-    times_.resize(place + 1);
-  }
+  if (times_.size() < kMostPoints) times_.resize(place + 1);
   next_ = (place + 1) % kMostPoints;
   times_[place] = now;
   constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
@@ -126,9 +124,11 @@ void PageHistory::note(const HostModel& host, Time time) {
 
 bool PageHistory::is_older_than(std::chrono::seconds age, Time now) const {
   const std::lock_guard lock(mutex_);
-  if (times_.empty()) return true;
-  const double last = times_[(next_ + times_.size() - 1) % times_.size()];
-  return std::abs(seconds_of(now) - last) >= static_cast<double>(age.count());
+  return std::abs(seconds_of(now) - last_time()) >= static_cast<double>(age.count());
+}
+
+double PageHistory::last_time() const {
+  return times_.empty() ? 0 : times_[(next_ + times_.size() - 1) % times_.size()];
 }
 
 std::vector<ChannelRate> PageHistory::channels() const {

@@ -51,6 +51,7 @@ class PageHistory {
   static Point point_of(const HostModel& host);
   void put_marks(const HostModel& host);
   void put_users(const HostModel& host, double now);
+  double last_time() const;  // of the newest point; 0: there is none
 
   mutable std::mutex mutex_;
   std::size_t next_ = 0;                      // place of the next point; the oldest, when all are taken

@@ -55,9 +55,9 @@ Routes::Routes(std::string telemetry_path, MetricsHandler& metrics, ScrapeSource
       readiness_(readiness),
       find_grants_(std::move(find_grants)),
       flight_access_(std::move(flight_access)),
-      page_(std::move(page)),
+      host_(page.host),
       api_(metrics, source, std::move(origins), find_grants_, std::chrono::steady_clock::now, flight_access_.flights,
-           page_) {}
+           std::move(page)) {}
 
 void Routes::handle(const HttpRequest& request, HttpResponse& response) {
   const std::string_view path = request.path();
@@ -119,7 +119,7 @@ void Routes::index(const HttpRequest& request, HttpResponse& response) {
   const std::vector<Finding> findings = most_useful_first(result->findings());
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
   response.body = index_page(telemetry_path_, source_.gpus(), findings, PageView(result->lists()), Seconds{now.count()},
-                             find_grants_ ? find_grants_(findings) : PlaceOfGrants(), page_.host);
+                             find_grants_ ? find_grants_(findings) : PlaceOfGrants(), host_);
 }
 
 void Routes::ready(const HttpRequest& request, HttpResponse& response) {

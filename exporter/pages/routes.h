@@ -56,7 +56,7 @@ class Routes final : public HttpHandler {
   const Readiness& readiness_;
   const FindGrants find_grants_;
   const FlightAccess flight_access_;
-  const LivePage page_;
+  const std::string host_;
   Api api_;
   Assets assets_;
 };

@@ -9,7 +9,7 @@ namespace igpu::exporter {
 namespace {
 
 // In seconds.
-constexpr double kWindow = 5, kSpan = 900, kLeast = 60, kApart = 0.5, kStall = 2;
+constexpr double kWindow = 5, kSpan = 900, kLeast = 60, kApart = 0.5, kStall = 2, kSetBack = 60;
 constexpr double kSame = 0.02;  // pictures are whole, so a rate over five seconds is right within this
 
 // The median, if half of the rates are the same as it.
@@ -53,7 +53,7 @@ ChannelRate ChannelRates::Course::next(const snapshot::Channel& channel, double 
 }
 
 void ChannelRates::note(const HostModel& host, Seconds now) {
-  if (now.value < last_ + kApart && now.value > last_ - kSpan) return;
+  if (now.value < last_ + kApart && now.value > last_ - kSetBack) return;
   if (now.value < last_) courses_.clear();  // the clock was set back
   last_ = now.value;
   std::map<std::string, Course, std::less<>> courses;

@@ -207,6 +207,10 @@ TEST_CASE("a simulated machine is not in this one's container") {
   CHECK(place_of(options).kind == PlaceKind::bare_metal);
   CHECK(place_of(options).held == Rights::none);
   CHECK(program_path(options) == kProgram);
+  options.sysfs_root = "/proc/self";  // a file that is there
+  CHECK_FALSE(read_sysfs_of(options)("comm"));
+  options.simulate.clear();
+  CHECK(read_sysfs_of(options)("comm"));
 }
 
 TEST_CASE("setcap keeps the capabilities that the program has, and quotes its path") {

@@ -104,6 +104,11 @@ TEST_CASE("after the clock was set back the history begins anew") {
   history.note(with_power(1), at(100'000));
   history.note(with_power(2), at(1000));
   CHECK(written(history, 1000).at("times").size() == 1);
+  history.note(with_power(3), at(2000));
+  history.note(with_power(4), at(1900));  // two minutes are not waited for
+  CHECK(written(history, 1900).at("times").size() == 1);
+  history.note(with_power(5), at(1899));  // of a reading that took longer
+  CHECK(written(history, 1900).at("times").size() == 1);
 }
 
 TEST_CASE("faults are marks") {
