@@ -30,6 +30,14 @@
 // threads at once. A collector uses only the clock and paths it is given, and no globals.
 namespace igpu {
 
+// What a collector reads that can be opened only before privileges are dropped (monitor/early_access.h).
+enum class EarlyPart {
+  fault_channels,               // uevents of drivers, the kernel's log, and faults of queues if job_counters are opened
+  job_counters,                 // BPF programs at the tracepoints of jobs
+  job_counters_of_all_classes,  // those that are opened count by engine class, too
+  output_uevents,
+};
+
 // The static description of a collector; exists before any instance.
 struct CollectorInfo {
   std::string_view name;  // also in its flags; identity has no flag, because it is always on
@@ -43,6 +51,7 @@ struct CollectorInfo {
   bool reads_processes = false;       // ScrapePass::clients(): the sandbox must allow /proc/<pid>
   std::span<const std::string_view> proc_files =
       {};  // files below /proc that belong to no process: the sandbox must allow them
+  std::span<const EarlyPart> opened_early = {};
   std::span<const MetricDescriptor* const> metrics;
   std::span<const MetricDescriptor* const> in_windows = {};  // those of them that Windows gives
   std::span<const MetricDescriptor* const> not_in_linux = {};

@@ -42,11 +42,14 @@ constexpr std::string_view kConnectorUnknown = "unknown";
 
 }  // namespace
 
+constexpr std::array<EarlyPart, 1> kOpenedForConnectors{EarlyPart::output_uevents};
+
 constexpr CollectorInfo ConnectorsCollector::kInfo{
     .name = "connectors",
     .help = "Outputs of each GPU, and what is plugged in and out.",
     .enabled_by_default = false,
     .in_snapshots = false,
+    .opened_early = kOpenedForConnectors,
     .metrics = kConnectorMetrics,
     .features = kConnectorFeatures,
     .notes =

@@ -130,11 +130,14 @@ bool has_class(HangKind kind) {
 
 }  // namespace
 
+constexpr std::array<EarlyPart, 1> kOpenedForHealth{EarlyPart::fault_channels};
+
 constexpr CollectorInfo HealthCollector::kInfo{
     .name = "health",
     .help = "Hangs, resets and errors of each GPU, and who caused them.",
     .in_snapshots = false,
     .proc_files = kHealthProcFiles,
+    .opened_early = kOpenedForHealth,
     .metrics = kHealthMetrics,
     .features = kHealthFeatures,
     .notes =

@@ -42,12 +42,15 @@ constexpr Nanoseconds kMissesEvery = std::chrono::seconds(10);
 
 }  // namespace
 
+constexpr std::array<EarlyPart, 1> kOpenedForJobs{EarlyPart::job_counters};
+
 constexpr CollectorInfo JobsCollector::kInfo{
     .name = "jobs",
     .help = "How long jobs wait and run, as histograms; video jobs by process.",
     .enabled_by_default = false,
     .runs_while_suspended = true,
     .reads_processes = true,
+    .opened_early = kOpenedForJobs,
     .metrics = kJobMetrics,
     .features = kJobFeatures,
     .notes =

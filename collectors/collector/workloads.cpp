@@ -148,11 +148,14 @@ constexpr double kWorkloadTicksPerSecond = 100;  // USER_HZ
 
 }  // namespace
 
+constexpr std::array<EarlyPart, 1> kOpenedForWorkloads{EarlyPart::job_counters_of_all_classes};
+
 constexpr CollectorInfo WorkloadsCollector::kInfo{
     .name = "workloads",
     .help = "GPU time, GPU memory, CPU time, memory and disk bytes by container, pod, unit or process tree.",
     .enabled_by_default = false,
     .reads_processes = true,
+    .opened_early = kOpenedForWorkloads,
     .metrics = kWorkloadMetrics,
     .features = kWorkloadFeatures,
     .options = kWorkloadOptions,

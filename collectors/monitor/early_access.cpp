@@ -7,11 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "collector/connectors.h"
-#include "collector/health.h"
-#include "collector/jobs.h"
+#include "collector/collector.h"
 #include "collector/shared/shared_options.h"
-#include "collector/workloads.h"
+#include "registry/configuration.h"
 #include "source/drm_descriptor.h"
 
 namespace igpu {
@@ -29,10 +27,11 @@ std::string why_no_bpf(const Absent& absent) {
   }
 }
 
-bool has_collector(const MonitorOptions& options, std::string_view name) {
-  const std::vector<CollectorDescription> collectors = describe_collectors(options);
-  return std::any_of(collectors.begin(), collectors.end(),
-                     [name](const CollectorDescription& collector) { return collector.name == name; });
+bool is_needed(const MonitorOptions& options, EarlyPart part) {
+  const auto& all = all_collectors();
+  return std::any_of(all.begin(), all.end(), [&](const CollectorEntry& entry) {
+    return std::ranges::count(entry.info->opened_early, part) > 0 && is_enabled(*entry.info, options);
+  });
 }
 
 // Both drivers: which GPUs there are is not known yet. A driver that is not loaded costs nothing.
@@ -56,7 +55,7 @@ void open_fault_channels(const MonitorOptions& options, EarlyAccess& early) {
   add_kernel_log(options, early);
   // The programs keep xe from being unloaded, as those of the collector `jobs` keep its scheduler.
   early.queue_faults = Absent{Reason::disabled, ENOENT};  // by that collector, not by this one
-  if (!has_collector(options, JobsCollector::kInfo.name)) return;
+  if (!is_needed(options, EarlyPart::job_counters)) return;
   std::unique_ptr<QueueFaultSource> faults = std::make_unique<QueueFaultsOnDemand>();
   static_cast<void>(faults->get(system_clock()->now()));
   early.queue_faults = std::move(faults);
@@ -86,12 +85,10 @@ void add_kernel_log(const MonitorOptions& options, EarlyAccess& early) {
 
 std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options) {
   auto early = std::make_shared<EarlyAccess>();
-  if (options.simulate.empty() && has_collector(options, JobsCollector::kInfo.name))
-    early->job_counters = open_job_counters_of_machine(has_collector(options, WorkloadsCollector::kInfo.name));
-  if (options.simulate.empty() && has_collector(options, HealthCollector::kInfo.name))
-    open_fault_channels(options, *early);
-  if (options.simulate.empty() && has_collector(options, ConnectorsCollector::kInfo.name) &&
-      is_sysfs(options.sysfs_root))
+  if (options.simulate.empty() && is_needed(options, EarlyPart::job_counters))
+    early->job_counters = open_job_counters_of_machine(is_needed(options, EarlyPart::job_counters_of_all_classes));
+  if (options.simulate.empty() && is_needed(options, EarlyPart::fault_channels)) open_fault_channels(options, *early);
+  if (options.simulate.empty() && is_needed(options, EarlyPart::output_uevents) && is_sysfs(options.sysfs_root))
     early->output_uevents = for_good(open_uevents(system_privileges()->in_initial_user_namespace()));
   static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kFinder};
   const FinderChoice choice = OptionValues(kOptions, options.collector_options)[kFinder];
