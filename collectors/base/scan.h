@@ -38,6 +38,13 @@ inline std::optional<std::uint64_t> scan_hex(std::string_view text) { return sca
 // A decimal number such as "2.3283064365386962890625e-10"; finite.
 std::optional<double> scan_double(std::string_view text);
 
+// Takes the prefix off the front of text, if it begins with it.
+constexpr bool take_prefix(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
 constexpr std::string_view take_line(std::string_view& rest) { return take_until(rest, '\n'); }
 
 // The last component of a path.

@@ -16,11 +16,6 @@ constexpr std::string_view kService = ".service";
 
 bool is_all_lower_hex(std::string_view text) { return std::all_of(text.begin(), text.end(), is_lower_hex); }
 
-bool take_prefix(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return false;
-  text.remove_prefix(prefix.size());
-  return true;
-}
 bool take_suffix(std::string_view& text, std::string_view suffix) {
   if (!text.ends_with(suffix)) return false;
   text.remove_suffix(suffix.size());

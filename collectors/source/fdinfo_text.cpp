@@ -60,12 +60,6 @@ void keep_first(std::optional<std::uint64_t>& place, std::optional<std::uint64_t
   if (!place) place = value;
 }
 
-bool take_prefix(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return false;
-  text.remove_prefix(prefix.size());
-  return true;
-}
-
 class BlockReader {
  public:
   explicit BlockReader(FdinfoBlock& block) : block_(block) {}
