@@ -13,11 +13,11 @@ constexpr Metric<Count, 1> kFlights{"intel_gpu_exporter_flights_total",
 constexpr Metric<Count, 0> kFailures{"intel_gpu_exporter_flight_write_failures_total", Kind::counter,
                                      "Flights that could not be written into --flight.directory; the log has the "
                                      "reason."};
-constexpr std::array<const MetricDescriptor*, 2> kMetrics{&kFlights, &kFailures};
+constexpr std::array<const MetricDescriptor*, 2> kFlightMetrics{&kFlights, &kFailures};
 
 }  // namespace
 
-std::span<const MetricDescriptor* const> FlightMetrics::metrics() { return kMetrics; }
+std::span<const MetricDescriptor* const> FlightMetrics::metrics() { return kFlightMetrics; }
 
 void FlightMetrics::add_to(SampleList& out) const {
   const auto counts = flights_->counts();

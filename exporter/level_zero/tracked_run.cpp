@@ -36,9 +36,9 @@ std::string environment_value(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-class Environment {
+class ProgramEnvironment {
  public:
-  Environment() {
+  ProgramEnvironment() {
     for (char** variable = environ; *variable != nullptr; ++variable) variables_.emplace_back(*variable);
   }
   void set(const std::string& name, const std::string& value) {
@@ -103,7 +103,7 @@ class SignalsIgnored {
   std::array<void (*)(int), kSignals.size()> before_{};
 };
 
-int run_and_wait(const std::vector<std::string>& program, Environment& environment) {
+int run_and_wait(const std::vector<std::string>& program, ProgramEnvironment& environment) {
   const SignalsIgnored ignored;
   const pid_t child = spawn(program, environment.pointers().data(), {SIGINT, SIGQUIT});
   int status = 0;
@@ -202,7 +202,7 @@ TrackedRun run_tracked(const LevelZeroArguments& arguments, const std::string& f
   run.warnings = warnings_before(arguments.program.front());
   const std::string list = scratch.path("pages");
   std::ofstream(list).flush();
-  Environment environment;
+  ProgramEnvironment environment;
   const std::string libraries = environment_value("LD_LIBRARY_PATH");
   environment.set("LD_LIBRARY_PATH", libraries.empty() ? tracker : tracker + ":" + libraries);
   environment.set("ZE_ENABLE_VALIDATION_LAYER", "1");
