@@ -204,7 +204,7 @@ class Recorder final : public JobRecorder {
   std::uint64_t* reason_to_skip(const JobEvent& event) {
     if (!allows(options_.devices, std::string(event.device.view())) ||
         !allows(options_.rings, std::string(event.ring.view())) || !allows(options_.classes, event.engine_class) ||
-        !allows(options_.pids, event.pid) || !allows(options_.contexts, event.context))
+        !allows(options_.pids, event.pid))
       return &counts_.filtered;
     if (options_.sample > 1 && sampled_++ % options_.sample != 0) return &counts_.not_sampled;
     return bucket_.take_token(rate_, TokenBucket::Time(Nanoseconds(event.time_ns))) ? nullptr : &counts_.rate_limited;

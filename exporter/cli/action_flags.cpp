@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -15,8 +16,6 @@ namespace igpu::exporter {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::uint64_t kMost = ~std::uint64_t{0};
 
 double seconds(const Setting& given) { return std::chrono::duration<double>(given.duration(0ns)).count(); }
 
@@ -77,9 +76,6 @@ void add_action_flags(std::vector<CommandFlag>& flags) {
     for (const Setting& word : given.each())
       to.trace.recorder.pids.push_back(static_cast<std::uint32_t>(word.number(1, 0xffffffff)));
   });
-  add("context", "LIST", "", "only these contexts, as report --jobs-csv numbers them", [](To to, Given given) {
-    for (const Setting& word : given.each()) to.trace.recorder.contexts.push_back(word.number(0, kMost));
-  });
   add("events", "LIST", "",
       "only these events: drm_sched, drm_sched_old, xe, i915, i915_low_level, amdgpu, virtio_gpu, waits", take_events);
   add("sample", "1/N", "", "one job in N", [](To to, Given given) { to.trace.recorder.sample = sample(given); });
@@ -95,7 +91,6 @@ void add_action_flags(std::vector<CommandFlag>& flags) {
       [](To to, Given given) { to.trace.recorder.tracefs = given.file(); });
 
   commands = {"trace report"};
-  add("jobs-csv", "", "", "every job", [](To to, Given given) { to.trace.jobs_csv = given.on(); });
   add("top", "N", "", "the N jobs that took longest, and why",
       [](To to, Given given) { to.trace.top = static_cast<std::size_t>(given.number(1, 1'000'000)); });
   add("histogram", "WHICH", "", "queue, run or total", [](To to, Given given) {
@@ -103,8 +98,8 @@ void add_action_flags(std::vector<CommandFlag>& flags) {
     to.trace.histogram = given.choice<TraceArguments::Histogram>({{"queue", queue}, {"run", run}, {"total", total}});
   });
   add("by", "WHAT", "", "engine, context, process or workload", [](To to, Given given) {
-    to.trace.by = given.choice<std::string>(
-        {{"engine", "engine"}, {"context", "context"}, {"process", "process"}, {"workload", "workload"}});
+    constexpr std::array<std::string_view, 4> kWords{"engine", "context", "process", "workload"};
+    to.trace.by = kWords[given.one_of(kWords)];
   });
 
   commands = {"trace timeline"};

@@ -14,7 +14,6 @@
 #include "cli/usage_error.h"
 #include "http/host_check.h"
 #include "igpu/monitor.h"
-#include "pages/allowed_origins.h"
 #include "push/address.h"
 #include "query/output.h"
 #include "query/xpu_smi.h"
@@ -26,16 +25,20 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view kCapturePrefix = "capture:";
 
+// What reads a text of a flag throws std::invalid_argument.
+template <class Read>
+void read_text(const Setting& given, const Read& read) {
+  try {
+    for (const std::string& text : given.values) read(text);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(given.origin + ": " + error.what());
+  }
+}
+
 void take_listen_addresses(Options& to, const Setting& given) {
   to.listen_addresses_given = true;
   to.listen_addresses.clear();
-  for (const std::string& value : given.values) {
-    try {
-      to.listen_addresses.push_back(parse_listen_address(value));
-    } catch (const std::invalid_argument& error) {
-      throw UsageError(given.origin + ": " + error.what());
-    }
-  }
+  read_text(given, [&to](const std::string& text) { to.listen_addresses.push_back(parse_listen_address(text)); });
 }
 
 void take_telemetry_path(Options& to, const Setting& given) {
@@ -76,16 +79,6 @@ void take_stats_format(Options& to, const Setting& given) {
   for (const StatsFormat& format : stats_formats())
     if (format.for_flag) names.push_back(format.name);
   to.stats.format = names[given.one_of(names)];
-}
-
-// What reads the text of a flag throws std::invalid_argument.
-template <class Read>
-void read_text(const Setting& given, const Read& read) {
-  try {
-    read(given.text());
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(given.origin + ": " + error.what());
-  }
 }
 
 void take_template(Options& to, const Setting& given) {
@@ -210,28 +203,11 @@ std::vector<CommandFlag> make_flags() {
   add("web.telemetry-path", "PATH", "/metrics", "Path of the metrics.", take_telemetry_path);
   add("web.config.file", "FILE", "", "File with TLS and authentication settings.",
       [](To to, Given given) { to.web_config_file = given.file(); });
-  add("web.cors.origin", "REGEX", "",
-      "Web sites whose scripts may read /api/v1 in a browser: a regular expression for the whole origin, such as "
-      "https?://(one|two)\\.example. Off unless given.",
-      [](To to, Given given) {
-        try {
-          (void)AllowedOrigins(given.text());
-        } catch (const std::invalid_argument& error) {
-          given.refuse(std::string("is not a regular expression: ") + error.what());
-        }
-        to.cors_origin = given.text();
-      });
   add("web.allowed-host", "NAME", "",
       "Also answer browsers that open this name, as behind a reverse proxy or in a container. Addresses, localhost and "
       "this machine's name need no flag (docs/integrations.md).",
       [](To to, Given given) {
-        for (const std::string& name : given.values) {
-          try {
-            check_allowed_host(name);
-          } catch (const std::invalid_argument& error) {
-            throw UsageError(given.origin + ": \"" + name + "\" " + error.what());
-          }
-        }
+        read_text(given, check_allowed_host);
         to.allowed_hosts = given.values;
       })
       .repeatable = true;
@@ -239,8 +215,6 @@ std::vector<CommandFlag> make_flags() {
       [](To to, Given given) { to.max_requests = static_cast<unsigned>(given.number(0, 10'000)); });
   add("web.timeout", "DURATION", "10s", "Maximum duration of one scrape.",
       [](To to, Given given) { to.timeout = given.duration(10ms); });
-  add("web.disable-exporter-metrics", "", "", "Omit process_* and the exporter's request counters.",
-      [](To to, Given given) { to.exporter_metrics = !given.on(); });
   add("push.otlp", "URL", "",
       "Also send every reading to this receiver of OpenTelemetry's OTLP/HTTP (docs/integrations.md). A URL without a "
       "path gets /v1/metrics.",

@@ -73,11 +73,9 @@ struct Options {
   bool listen_addresses_given = false;  // by a flag: inherited sockets are then used in addition
   std::string telemetry_path = "/metrics";
   std::string web_config_file;
-  std::string cors_origin;  // a regular expression; "": none
   std::vector<std::string> allowed_hosts;
   unsigned max_requests = 40;
   Nanoseconds timeout = std::chrono::seconds(10);
-  bool exporter_metrics = true;
   bool sandbox = true;
   PushOptions push;
   std::string flight_directory;  // "": flights are kept in memory only

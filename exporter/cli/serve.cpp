@@ -210,7 +210,7 @@ int serve(const Options& options) {
   Readiness readiness;
   SandboxMetrics sandbox_metrics;
   LogMetrics log_metrics(log);
-  MetricsHandlerOptions metrics_options{options.max_requests, options.timeout, options.exporter_metrics};
+  MetricsHandlerOptions metrics_options{options.max_requests, options.timeout};
   metrics_options.more.push_back(&sandbox_metrics);
   metrics_options.more.push_back(&log_metrics);
   if (web_config) metrics_options.more.push_back(&*web_config);
@@ -220,8 +220,7 @@ int serve(const Options& options) {
   if (flights) metrics_options.more.push_back(&flight_metrics.emplace(flights, keeper.get()));
   MetricsHandler metrics(metrics_options, source, requests);
   const auto clients_are_known = [&web_config] { return web_config && authenticates_clients(*web_config->current()); };
-  Routes routes(options.telemetry_path, metrics, source, requests, readiness, AllowedOrigins(options.cors_origin),
-                find_grants, {flights, clients_are_known},
+  Routes routes(options.telemetry_path, metrics, source, requests, readiness, find_grants, {flights, clients_are_known},
                 {own_host_name(), history, read_sysfs_of(options.monitor),
                  [&sandbox](JsonWriter& json) { write_sandbox(json, sandbox.outcomes()); }});
   HostCheck host_check(routes, options.allowed_hosts, own_host_name(), clients_are_known);

@@ -36,7 +36,7 @@ TraceFile recorded_in(const std::string& path) {
 
 std::string output_of(const TraceArguments& arguments, const TraceFile& file) {
   if (arguments.action == "timeline") return trace_summary(file) + timeline(file, arguments);
-  if (arguments.action == "export" || arguments.jobs_csv) return jobs_csv(file);
+  if (arguments.action == "export") return jobs_csv(file);
   std::string text;
   if (arguments.top != 0) text += top_jobs(file, arguments.top);
   if (arguments.histogram != TraceArguments::Histogram::none) text += job_histogram(file, arguments.histogram);

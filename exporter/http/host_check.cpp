@@ -66,7 +66,7 @@ bool HostCheck::is_own_name(std::string_view host) const {
 void check_allowed_host(std::string_view name) {
   const auto fits = [](char c) { return is_letter_or_digit(c) || c == '-' || c == '.' || c == '_'; };
   if (name.empty() || name.starts_with('.') || name.ends_with('.') || !std::ranges::all_of(name, fits))
-    throw std::invalid_argument("is not a host name without scheme and port");
+    throw std::invalid_argument("\"" + std::string(name) + "\" is not a host name without scheme and port");
 }
 
 }  // namespace igpu::exporter

@@ -75,10 +75,9 @@ PacedPage::Write page_view(const std::shared_ptr<PageHistory>& history, bool who
 
 }  // namespace
 
-Api::Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants,
-         PacedPage::Clock clock, std::shared_ptr<const Flights> flights, LivePage page)
+Api::Api(MetricsHandler& metrics, ScrapeSource& source, FindGrants find_grants, PacedPage::Clock clock,
+         std::shared_ptr<const Flights> flights, LivePage page)
     : source_(source),
-      origins_(std::move(origins)),
       find_grants_(std::move(find_grants)),
       flights_(std::move(flights)),
       page_(std::move(page)),
@@ -101,7 +100,6 @@ void Api::answer(const HttpRequest& request, HttpResponse& response) {
   } else {
     answer_page(request, response);
   }
-  origins_.add_headers(request, response);
 }
 
 void Api::answer_page(const HttpRequest& request, HttpResponse& response) {

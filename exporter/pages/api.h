@@ -15,7 +15,6 @@
 #include "format/json_writer.h"
 #include "http/message.h"
 #include "igpu/flight.h"
-#include "pages/allowed_origins.h"
 #include "pages/in_flight.h"
 #include "pages/metrics_handler.h"
 #include "pages/paced_page.h"
@@ -48,7 +47,7 @@ class Api {
   static constexpr std::size_t kMostFlightBytes = 32U << 20, kMostOfClient = 8U << 20;
 
   // All must outlive the API.
-  Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants,
+  Api(MetricsHandler& metrics, ScrapeSource& source, FindGrants find_grants,
       PacedPage::Clock clock = std::chrono::steady_clock::now, std::shared_ptr<const Flights> flights = nullptr,
       LivePage page = {});
 
@@ -63,7 +62,6 @@ class Api {
   void write_doctor(const ScrapeResult& result, std::string& out);
 
   ScrapeSource& source_;
-  const AllowedOrigins origins_;
   const FindGrants find_grants_;
   const std::shared_ptr<const Flights> flights_;  // null: no recorder
   const LivePage page_;

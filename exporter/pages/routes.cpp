@@ -46,8 +46,7 @@ bool came_through_proxy(const HttpRequest& request) {
 }  // namespace
 
 Routes::Routes(std::string telemetry_path, MetricsHandler& metrics, ScrapeSource& source, RequestMetrics& requests,
-               const Readiness& readiness, AllowedOrigins origins, FindGrants find_grants, FlightAccess flight_access,
-               LivePage page)
+               const Readiness& readiness, FindGrants find_grants, FlightAccess flight_access, LivePage page)
     : telemetry_path_(std::move(telemetry_path)),
       metrics_(metrics),
       source_(source),
@@ -56,8 +55,7 @@ Routes::Routes(std::string telemetry_path, MetricsHandler& metrics, ScrapeSource
       find_grants_(std::move(find_grants)),
       flight_access_(std::move(flight_access)),
       host_(page.host),
-      api_(metrics, source, std::move(origins), find_grants_, std::chrono::steady_clock::now, flight_access_.flights,
-           std::move(page)) {}
+      api_(metrics, source, find_grants_, std::chrono::steady_clock::now, flight_access_.flights, std::move(page)) {}
 
 void Routes::handle(const HttpRequest& request, HttpResponse& response) {
   const std::string_view path = request.path();

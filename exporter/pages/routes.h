@@ -36,8 +36,7 @@ class Routes final : public HttpHandler {
  public:
   // All of them must outlive the routes.
   Routes(std::string telemetry_path, MetricsHandler& metrics, ScrapeSource& source, RequestMetrics& requests,
-         const Readiness& readiness, AllowedOrigins origins = AllowedOrigins(), FindGrants find_grants = {},
-         FlightAccess flight_access = {}, LivePage page = {});
+         const Readiness& readiness, FindGrants find_grants = {}, FlightAccess flight_access = {}, LivePage page = {});
 
   void handle(const HttpRequest& request, HttpResponse& response) override;
   void answered(int status) override { requests_.count(status); }

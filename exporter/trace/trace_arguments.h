@@ -23,7 +23,6 @@ struct TraceArguments {
   std::vector<std::string> command;
 
   std::string file;  // report, timeline, export
-  bool jobs_csv = false;
   std::size_t top = 0;
   Histogram histogram = Histogram::none;
   std::string by;                                  // engine, context, process, workload

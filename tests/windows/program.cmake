@@ -15,7 +15,7 @@ set(program_tests
   capture/asked_machine cli/command_line cli/doctor_report cli/flights_flags cli/level_zero_flags cli/settings cli/start_failure
   cli/stats_summary cli/stats_table flights/flight_list format/gzip format/intel_gpu_top format/json_lines format/negotiation
   format/number format/openmetrics format/prometheus_text format/stats_formats http/connection_table http/exposure http/framing
-  http/listen_address http/places http/query monitor/scan_burst pages/allowed_origins pages/api pages/in_flight pages/index_page
+  http/listen_address http/places http/query monitor/scan_burst pages/api pages/in_flight pages/index_page
   pages/paced_page pages/routes pages/shared_pages platform/poller push/queue query/query report/fixes report/gpu_advice
   self/request_metrics source/fdinfo_text source/job_events text/ascii text/nearest text/unicode text/wrap web_config/bcrypt
   web_config/config web_config/password_check web_config/weaker web_config/yaml_tree)

@@ -70,7 +70,6 @@ struct JobRecorderOptions {
   std::vector<std::string> devices, rings;
   std::vector<JobClass> classes;
   std::vector<std::uint32_t> pids;
-  std::vector<std::uint64_t> contexts;
   std::uint64_t sample = 1;    // one job in this many
   std::uint64_t max_rate = 0;  // jobs per second; 0: all
 };

@@ -34,7 +34,6 @@ TEST_CASE("without arguments the exporter serves with the documented defaults") 
   CHECK(defaults.telemetry_path == "/metrics");
   CHECK(defaults.max_requests == 40);
   CHECK(defaults.timeout == 10s);
-  CHECK(defaults.exporter_metrics);
   CHECK(defaults.log_level == LogLevel::info);
   CHECK(defaults.log_format == LogFormat::logfmt);
   CHECK(defaults.monitor.sysfs_root == "/sys");

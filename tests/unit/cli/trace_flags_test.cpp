@@ -82,7 +82,7 @@ TEST_CASE("invalid arguments are refused with what is allowed") {
   CHECK(mentions(refused({"report", "a", "b"}), "unexpected argument b"));
   CHECK(mentions(refused({"report", "a", "--cpu"}), "--cpu is a flag of trace record"));
   CHECK(mentions(refused({"report", "a", "--by", "colour"}), "engine, context, process"));
-  CHECK(mentions(refused({"report", "a", "--jobs-csv=2"}), "neither true nor false"));
+  CHECK(mentions(refused({"record", "--cpu=2"}), "neither true nor false"));
   CHECK(mentions(refused({"export", "a", "--format", "json"}), "none of csv"));
   CHECK(mentions(refused({"timeline", "a", "--from", "2s", "--to", "1s"}), "before"));
   CHECK(mentions(refused({"reprot"}), "did you mean report?"));

@@ -39,7 +39,7 @@ struct Served {
   RequestMetrics requests;
   MetricsHandler metrics{{}, source, requests};
   std::chrono::steady_clock::time_point now{std::chrono::hours(1)};
-  Api api{metrics, source, AllowedOrigins(),
+  Api api{metrics, source,
           [](std::span<const Finding> findings) {
             return PlaceOfGrants{"systemd unit",
                                  "x.service",
@@ -133,7 +133,7 @@ TEST_CASE("slow readers of flights take no room from other addresses") {
     flight.faults = {{"0000:03:00.0", std::string(size, 'x'), Nanoseconds(1)}};
     flights->add(std::move(flight));
   }
-  Api api(metrics, source, AllowedOrigins(), {}, std::chrono::steady_clock::now, flights);
+  Api api(metrics, source, {}, std::chrono::steady_clock::now, flights);
   std::vector<std::shared_ptr<const std::string>> being_sent;
   const auto get = [&](std::size_t number, const std::string& client) {
     FakeRequest request;

@@ -147,17 +147,6 @@ TEST_CASE("the same samples are available as OpenMetrics, and compressed") {
   }
 }
 
-TEST_CASE("process_* and request counters can be left out, build info cannot") {
-  FakeSource source;
-  RequestMetrics requests;
-  MetricsHandler handler({.exporter_metrics = false}, source, requests);
-  HttpResponse response;
-  handler.handle(FakeRequest(), response);
-  const Exposition text = parse_prometheus_text(response.body);
-  CHECK(text.families.size() == 2);
-  CHECK(text.value("intel_gpu_exporter_build_info") == 1);
-}
-
 TEST_CASE("an invalid selection is a 400 and costs no scrape") {
   Page page;
   page.request.query_text = "collect[]=no-such-collector";

@@ -47,7 +47,7 @@ def truth():
 
 
 def jobs_of(file=FILE):
-    done = trace("report", file, "--jobs-csv")
+    done = trace("export", file)
     equal("the CSV is printed", (done.returncode, done.stderr), (0, ""))
     return rows(done.stdout)
 
@@ -220,7 +220,7 @@ def interrupted_twice():
         stderr=subprocess.PIPE, text=True)
 
     def recorded_now():
-        return len(rows(trace("report", FILE, "--jobs-csv").stdout)) if os.path.exists(FILE) else 0
+        return len(rows(trace("export", FILE).stdout)) if os.path.exists(FILE) else 0
 
     verdict(wait_for(recorded_now, 60, 0.5), "^C twice: there are jobs in the file", recorded_now(), "some")
     recorder.send_signal(signal.SIGINT)
