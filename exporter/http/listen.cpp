@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 
@@ -65,6 +66,21 @@ UniqueSocket listening(const ListenAddress& address, const std::vector<ListenAdd
     fail(address, socket_error_text(last_socket_error()));
   }
   return socket;
+}
+
+constexpr unsigned kLoopbackNet = 127;  // 127.0.0.0/8
+
+bool is_loopback(const std::string& address) {
+  if (address.starts_with("unix:")) return true;
+  std::string host = address.substr(0, address.rfind(':'));
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  host = host.substr(0, host.find('%'));  // fe80::1%eth0
+  in_addr v4{};
+  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == kLoopbackNet;
+  in6_addr v6{};
+  if (::inet_pton(AF_INET6, host.c_str(), &v6) != 1) return false;
+  if (IN6_IS_ADDR_V4MAPPED(&v6)) return v6.s6_addr[12] == kLoopbackNet;
+  return IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
 }  // namespace
@@ -132,6 +148,31 @@ std::string local_address(int descriptor) {
     return "?";
   }
   return (name.ss_family == AF_INET6 ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
+}
+
+std::vector<std::string> reachable_from_outside(const std::vector<std::string>& bound) {
+  std::vector<std::string> open;
+  std::remove_copy_if(bound.begin(), bound.end(), std::back_inserter(open), is_loopback);
+  return open;
+}
+
+ListeningSockets::ListeningSockets(std::vector<InheritedSocket> inherited,
+                                   const std::vector<ListenAddress>& addresses) {
+  for (InheritedSocket& socket : inherited) sockets_.push_back(std::move(socket.descriptor));
+  for (const ListenAddress& address : addresses) {
+    try {
+      sockets_.push_back(listen_on(address, addresses));
+    } catch (...) {
+      remove_files();
+      throw;
+    }
+    if (address.kind == ListenAddress::Kind::unix_socket) files_.push_back(address.path);
+  }
+}
+
+void ListeningSockets::remove_files() {
+  for (const std::string& file : files_) remove_socket_file(file);
+  files_.clear();
 }
 
 }  // namespace igpu::exporter

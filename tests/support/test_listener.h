@@ -6,9 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "http/listen_address.h"
+#include "http/listen.h"
 #include "http/listener.h"
-#include "http/listening_sockets.h"
 
 namespace igpu::test {
 

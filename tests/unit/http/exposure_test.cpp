@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/exposure.h"
-
 #include <doctest/doctest.h>
+
+#include "http/listen.h"
 
 using igpu::exporter::reachable_from_outside;
 using Addresses = std::vector<std::string>;

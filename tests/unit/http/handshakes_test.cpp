@@ -13,7 +13,6 @@
 
 #include "http/listen.h"
 #include "http/listener.h"
-#include "http/listening_sockets.h"
 #include "support/http_client.h"
 #include "support/recording_log.h"
 #include "support/test_listener.h"
