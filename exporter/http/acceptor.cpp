@@ -38,28 +38,18 @@ void reject_plain_http(const Stream& stream) {
 
 }  // namespace
 
-Acceptor::Acceptor(std::vector<UniqueSocket> listening, std::uint64_t first, const FrontOptions& options,
-                   const Front::TlsContext& tls, const LoopTime& time, Poller& poller, ConnectionTable& connections,
-                   Exchanges& exchanges, std::optional<Handshakes>& handshakes, Log& log)
-    : listening_(std::move(listening)),
-      first_(first),
-      options_(options),
-      tls_(tls),
-      time_(time),
-      poller_(poller),
-      connections_(connections),
-      exchanges_(exchanges),
-      handshakes_(handshakes),
-      log_(log) {
+Acceptor::Acceptor(std::vector<UniqueSocket> listening, std::uint64_t first, LoopState& loop, Exchanges& exchanges,
+                   Log& log)
+    : listening_(std::move(listening)), first_(first), loop_(loop), exchanges_(exchanges), log_(log) {
   listen(true);
 }
 
 void Acceptor::listen(bool on) {
   for (std::size_t i = 0; i < listening_.size(); ++i) {
     if (on) {
-      poller_.add(listening_[i].get(), Poller::kRead, first_ + i);
+      loop_.poller.add(listening_[i].get(), Poller::kRead, first_ + i);
     } else {
-      poller_.remove(listening_[i].get());
+      loop_.poller.remove(listening_[i].get());
     }
   }
   accepting_ = on;
@@ -91,13 +81,13 @@ void Acceptor::pause(int error) {
   }
   reported_exhaustion_ = true;
   listen(false);
-  resume_at_ = time_.now + kAcceptPause;
+  resume_at_ = loop_.now + kAcceptPause;
 }
 
 void Acceptor::resume_if_due() {
-  if (time_.now < resume_at_) return;
+  if (loop_.now < resume_at_) return;
   resume_at_ = SteadyTime::max();
-  if (!time_.stopping()) listen(true);
+  if (!loop_.stopping()) listen(true);
 }
 
 void Acceptor::stop() {
@@ -109,30 +99,31 @@ void Acceptor::stop() {
 void Acceptor::add(UniqueSocket socket, std::string client) {
   // A flood of connections that are reset at once must neither evict others nor be served. Over plain HTTP a client
   // that closed its sending half still reads its answer.
-  if (tls_ ? has_ended(socket.get()) : is_reset(socket.get())) return;
+  if (loop_.tls ? has_ended(socket.get()) : is_reset(socket.get())) return;
   // Fails for sockets other than TCP; TCP sends the end of an answer at once.
   (void)set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   (void)set_option(socket.get(), SOL_SOCKET, SO_KEEPALIVE, 1);
-  if (connections_.size() >= options_.connections && !evict()) return;
+  if (loop_.connections.size() >= loop_.options.connections && !evict()) return;
   std::unique_ptr<Stream> stream;
   std::uint64_t policy = 0;
-  if (tls_) {
-    const Front::Tls tls = tls_();
+  if (loop_.tls) {
+    const Front::Tls tls = loop_.tls();
     policy = tls.policy;
     if (tls.context) stream = tls_stream(std::move(socket), tls.context);
   } else {
     stream = plain_stream(std::move(socket));
   }
   if (!stream) return;
-  Connection& connection = connections_.add(std::move(stream), std::move(client), time_.now);
+  Connection& connection = loop_.connections.add(std::move(stream), std::move(client), loop_.now);
   connection.tls_policy = policy;
-  connection.state = tls_ ? State::handshaking : State::reading;
-  connections_.set_deadline(connection, time_.now + (time_.stopping() ? std::min(kStopTimeout, options_.head_timeout)
-                                                                      : options_.head_timeout));
+  connection.state = loop_.tls ? State::handshaking : State::reading;
+  loop_.connections.set_deadline(
+      connection,
+      loop_.now + (loop_.stopping() ? std::min(kStopTimeout, loop_.options.head_timeout) : loop_.options.head_timeout));
   connection.armed = Poller::kRead;
-  poller_.add(connection.stream->descriptor(), Poller::kRead, connection.number);
+  loop_.poller.add(connection.stream->descriptor(), Poller::kRead, connection.number);
   // Usually the first bytes have already arrived.
-  if (!tls_) {
+  if (!loop_.tls) {
     exchanges_.read(connection);
   } else if (has_bytes(connection.stream->descriptor())) {
     handshake(connection);
@@ -141,7 +132,7 @@ void Acceptor::add(UniqueSocket socket, std::string client) {
 
 // Evicts one connection. False: all are being answered.
 bool Acceptor::evict() {
-  Connection* const connection = connections_.next_to_evict();
+  Connection* const connection = loop_.connections.next_to_evict();
   if (connection == nullptr) return false;
   exchanges_.close(*connection);
   return true;
@@ -149,19 +140,19 @@ bool Acceptor::evict() {
 
 // Until the step is done, Handshakes owns the stream, and it is not polled.
 void Acceptor::handshake(Connection& connection) {
-  poller_.remove(connection.stream->descriptor());
-  handshakes_->submit(connection.number, connection.client, std::move(connection.stream));
+  loop_.poller.remove(connection.stream->descriptor());
+  loop_.handshakes->submit(connection.number, connection.client, std::move(connection.stream));
 }
 
 void Acceptor::take_handshakes() {
-  if (!handshakes_) return;
-  handshakes_->take_finished(steps_);
+  if (!loop_.handshakes) return;
+  loop_.handshakes->take_finished(steps_);
   for (Handshakes::Step& step : steps_) handshake_went_on(std::move(step));
   steps_.clear();
 }
 
 void Acceptor::handshake_went_on(Handshakes::Step step) {
-  Connection* const connection = connections_.find(step.ticket);
+  Connection* const connection = loop_.connections.find(step.ticket);
   if (connection == nullptr) return;  // evicted or timed out in the meantime
   connection->stream = std::move(step.stream);
   if (step.result.wants == Wants::to_end) {
@@ -169,10 +160,10 @@ void Acceptor::handshake_went_on(Handshakes::Step step) {
     return exchanges_.close(*connection);
   }
   connection->armed = step.result.wants == Wants::to_write ? Poller::kWrite : Poller::kRead;
-  poller_.add(connection->stream->descriptor(), connection->armed, connection->number);
+  loop_.poller.add(connection->stream->descriptor(), connection->armed, connection->number);
   if (step.result.wants == Wants::nothing) {
     connection->state = State::reading;
-    connection->progress = time_.now;
+    connection->progress = loop_.now;
     exchanges_.read(*connection);
   }
 }

@@ -3,16 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "http/connection_table.h"
 #include "http/exchanges.h"
-#include "http/front.h"
-#include "http/handshakes.h"
 #include "igpu/log.h"
-#include "platform/poller.h"
 #include "platform/sockets.h"
 
 namespace igpu::exporter {
@@ -22,9 +17,7 @@ namespace igpu::exporter {
 class Acceptor {
  public:
   // All must outlive the acceptor. The listening sockets are added to the poller with the numbers from first on.
-  Acceptor(std::vector<UniqueSocket> listening, std::uint64_t first, const FrontOptions& options,
-           const Front::TlsContext& tls, const LoopTime& time, Poller& poller, ConnectionTable& connections,
-           Exchanges& exchanges, std::optional<Handshakes>& handshakes, Log& log);
+  Acceptor(std::vector<UniqueSocket> listening, std::uint64_t first, LoopState& loop, Exchanges& exchanges, Log& log);
 
   // The listening socket of this number is ready.
   void accept(std::uint64_t number);
@@ -49,13 +42,8 @@ class Acceptor {
 
   std::vector<UniqueSocket> listening_;
   const std::uint64_t first_;
-  const FrontOptions& options_;
-  const Front::TlsContext& tls_;
-  const LoopTime& time_;
-  Poller& poller_;
-  ConnectionTable& connections_;
+  LoopState& loop_;
   Exchanges& exchanges_;
-  std::optional<Handshakes>& handshakes_;
   Log& log_;
   bool accepting_ = false;
   bool reported_exhaustion_ = false;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "http/framing.h"
+#include "http/responder.h"
 
 namespace igpu::exporter {
 namespace {
@@ -62,15 +63,15 @@ void Exchanges::read(Connection& connection) {
   for (;;) {
     if (!connection.in.empty() && take_request(connection)) return;
     if (connection.client_ended) return close(connection);
-    if (connection.in.size() > options_.head_size) return refuse(connection, 431);
+    if (connection.in.size() > loop_.options.head_size) return refuse(connection, 431);
     const Stream::Result result = connection.stream->read(scratch_);
     if (result.bytes > 0) {
       if (connection.idle()) {
-        connections_.set_deadline(connection, time_.now + options_.head_timeout);
-        connections_.move(connection, Kind::served);
+        loop_.connections.set_deadline(connection, loop_.now + loop_.options.head_timeout);
+        loop_.connections.move(connection, Kind::served);
       }
       connection.in.append(scratch_.data(), result.bytes);
-      connection.progress = time_.now;
+      connection.progress = loop_.now;
     } else if (result.end) {
       if (connection.in.empty()) return close(connection);
       connection.client_ended = true;
@@ -93,9 +94,9 @@ bool Exchanges::take_request(Connection& connection) {
   ++connection.requests;
   connection.asks_for_head = begins_with_head(connection.in);
   const bool body = framing.announced_body > 0 || framing.chunked_body;
-  connection.keep_alive = framing.keep_alive && !body && !time_.stopping();
-  int refused = refused_status(framing, options_);
-  if (refused == 0 && unanswered_ >= options_.exchanges) refused = 503;
+  connection.keep_alive = framing.keep_alive && !body && !loop_.stopping();
+  int refused = refused_status(framing, loop_.options);
+  if (refused == 0 && unanswered_ >= loop_.options.exchanges) refused = 503;
   if (refused != 0) {
     refuse(connection, refused);
   } else {
@@ -109,14 +110,14 @@ void Exchanges::submit(Connection& connection, std::size_t head_size) {
   requests_.push_back({connection.number,
                        connection.in.substr(0, head_size),
                        connection.client,
-                       {time_.now},
+                       {loop_.now},
                        connection.gone.get_token()});
   ++unanswered_;
   connection.in.erase(0, head_size);
   connection.state = State::answering;
-  connection.progress = time_.now;
-  connections_.clear_deadline(connection);
-  connections_.move(connection, Kind::answering);
+  connection.progress = loop_.now;
+  loop_.connections.clear_deadline(connection);
+  loop_.connections.move(connection, Kind::answering);
 }
 
 Front::Request Exchanges::next_request() {
@@ -127,7 +128,7 @@ Front::Request Exchanges::next_request() {
 }
 
 void Exchanges::refuse(Connection& connection, int status) {
-  Answer answer = backend_.refusal(status);
+  Answer answer = responder_.refusal(status);
   answer.close = true;
   connection.asks_for_head = begins_with_head(connection.in);
   begin_writing(connection, std::move(answer));
@@ -135,7 +136,7 @@ void Exchanges::refuse(Connection& connection, int status) {
 
 void Exchanges::answer(Ticket ticket, Answer answer) {
   --unanswered_;
-  Connection* const connection = connections_.find(ticket);
+  Connection* const connection = loop_.connections.find(ticket);
   if (connection != nullptr && connection->state == State::answering) {
     begin_writing(*connection, std::move(answer));
   } else {
@@ -145,14 +146,14 @@ void Exchanges::answer(Ticket ticket, Answer answer) {
 
 void Exchanges::begin_writing(Connection& connection, Answer answer) {
   if (answer.head.empty()) return close(connection);
-  const bool last = answer.close || time_.stopping() || (tls_ && tls_().policy != connection.tls_policy);
+  const bool last = answer.close || loop_.stopping() || (loop_.tls && loop_.tls().policy != connection.tls_policy);
   connection.out = std::move(answer);
   if (connection.asks_for_head) connection.out.with_body = false;
   const bool is_stream = connection.out.response && connection.out.response->subscription.has_value();
   if (last || is_stream) connection.keep_alive = false;
   if (is_stream && !last && connection.out.with_body) {
     connection.subscription = std::move(connection.out.response->subscription);
-    connection.event_due = next_due(*connection.subscription, time_.now);
+    connection.event_due = next_due(*connection.subscription, loop_.now);
     connection.in.clear();
   }
   connection.out.head += connection.keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
@@ -162,9 +163,9 @@ void Exchanges::begin_writing(Connection& connection, Answer answer) {
 void Exchanges::send(Connection& connection) {
   connection.sent = 0;
   connection.state = State::writing;
-  connection.progress = connection.began = time_.now;
+  connection.progress = connection.began = loop_.now;
   unsent_ += connection.unsent();
-  connections_.move(connection, Kind::reader);
+  loop_.connections.move(connection, Kind::reader);
   write(connection);
 }
 
@@ -178,17 +179,17 @@ void Exchanges::write(Connection& connection) {
     if (result.bytes > 0) {
       connection.sent += result.bytes;
       unsent_ -= result.bytes;
-      connection.progress = time_.now;
-      connections_.move(connection, Kind::reader);
+      connection.progress = loop_.now;
+      loop_.connections.move(connection, Kind::reader);
     } else if (result.wants == Wants::to_end) {
       return close(connection);
     } else {
       // A client that reads slowly gets ten times as long as one that reads nothing.
-      connections_.set_deadline(
-          connection, std::min(time_.now + options_.write_timeout, connection.began + 10 * options_.write_timeout));
+      loop_.connections.set_deadline(connection, std::min(loop_.now + loop_.options.write_timeout,
+                                                          connection.began + 10 * loop_.options.write_timeout));
       arm(connection, result.wants == Wants::to_read ? Poller::kRead : Poller::kWrite);
-      if (unsent_ > options_.unsent) {
-        if (Connection* const slowest = connections_.slowest_reader()) close(*slowest);
+      if (unsent_ > loop_.options.unsent) {
+        if (Connection* const slowest = loop_.connections.slowest_reader()) close(*slowest);
       }
       return;
     }
@@ -202,46 +203,46 @@ void Exchanges::written(Connection& connection) {
   if (!connection.keep_alive) {
     connection.stream->finish();
     connection.state = State::lingering;
-    connections_.set_deadline(connection,
-                              time_.now + (time_.stopping() ? kStopTimeout : std::min(kLinger, options_.head_timeout)));
-    connections_.move(connection, Kind::lingering);
+    loop_.connections.set_deadline(
+        connection, loop_.now + (loop_.stopping() ? kStopTimeout : std::min(kLinger, loop_.options.head_timeout)));
+    loop_.connections.move(connection, Kind::lingering);
     return linger(connection);
   }
   connection.state = State::reading;
-  connections_.set_deadline(connection,
-                            time_.now + (connection.in.empty() ? options_.idle_timeout : options_.head_timeout));
-  connections_.move(connection, Kind::served);
+  loop_.connections.set_deadline(
+      connection, loop_.now + (connection.in.empty() ? loop_.options.idle_timeout : loop_.options.head_timeout));
+  loop_.connections.move(connection, Kind::served);
   arm(connection, Poller::kRead);
   if (!connection.in.empty() || connection.stream->pending()) read(connection);
 }
 
 // It has received all events so far.
 void Exchanges::subscribed(Connection& connection) {
-  if (time_.now >= connection.event_due) {
+  if (loop_.now >= connection.event_due) {
     const milliseconds interval = connection.subscription->interval;
-    const std::int64_t lost = 1 + (time_.now - connection.event_due) / interval;
+    const std::int64_t lost = 1 + (loop_.now - connection.event_due) / interval;
     connection.events_lost += static_cast<std::uint64_t>(lost);
     connection.event_due += lost * interval;
   }
   connection.state = State::subscribed;
-  connections_.clear_deadline(connection);
+  loop_.connections.clear_deadline(connection);
   if (!asked_) event_due_ = std::min(event_due_, connection.event_due);
   linger(connection);
 }
 
 void Exchanges::ask_if_due() {
-  if (time_.now < event_due_) return;
+  if (loop_.now < event_due_) return;
   event_due_ = SteadyTime::max();
-  if (time_.stopping()) return;
+  if (loop_.stopping()) return;
   asked_ = true;
-  backend_.ask_for_event();
+  responder_.ask_for_event();
 }
 
 void Exchanges::publish(const Event& event) {
   asked_ = false;
   SteadyTime due = SteadyTime::max();
-  for (const ConnectionTable::Number number : connections_.numbers()) {
-    Connection* connection = connections_.find(number);  // null: closed by the one before
+  for (const ConnectionTable::Number number : loop_.connections.numbers()) {
+    Connection* connection = loop_.connections.find(number);  // null: closed by the one before
     if (connection == nullptr || !connection->subscription) continue;
     const Subscription& subscription = *connection->subscription;
     // Without bytes the reading failed: that ends no stream.
@@ -251,18 +252,18 @@ void Exchanges::publish(const Event& event) {
       continue;
     }
     if (connection->state != State::subscribed) continue;
-    if (event.bytes && event.made > subscription.made && connection->event_due <= time_.now + kEarly) {
+    if (event.bytes && event.made > subscription.made && connection->event_due <= loop_.now + kEarly) {
       send_event(*connection, event);
-      connection = connections_.find(number);
+      connection = loop_.connections.find(number);
     }
     if (connection != nullptr && connection->state == State::subscribed) due = std::min(due, connection->event_due);
   }
-  if (due != SteadyTime::max()) event_due_ = std::max(due, time_.now + kNextTry);
+  if (due != SteadyTime::max()) event_due_ = std::max(due, loop_.now + kNextTry);
 }
 
 void Exchanges::send_event(Connection& connection, const Event& event) {
   connection.subscription->made = event.made;
-  connection.event_due = next_due(*connection.subscription, time_.now);
+  connection.event_due = next_due(*connection.subscription, loop_.now);
   if (connection.events_lost > 0) {
     connection.out.head = event_bytes(std::to_string(std::exchange(connection.events_lost, 0)), "lost");
   }
@@ -279,20 +280,20 @@ void Exchanges::linger(Connection& connection) {
       if (result.end || result.wants == Wants::to_end) return close(connection);
       return arm(connection, Poller::kRead);
     }
-    if (connection.thrown_away > options_.head_size + options_.body_size) return close(connection);
+    if (connection.thrown_away > loop_.options.head_size + loop_.options.body_size) return close(connection);
   }
 }
 
 void Exchanges::time_out(Connection& connection) {
   const bool half_a_request = connection.state == State::reading && !connection.in.empty();
-  if (half_a_request && !time_.stopping()) return refuse(connection, 408);
+  if (half_a_request && !loop_.stopping()) return refuse(connection, 408);
   close(connection);
 }
 
 void Exchanges::close(Connection& connection) {
   if (connection.state == State::answering) {
     // A request that was still queued no longer counts; any other counts until its answer arrives.
-    if (backend_.withdraw(connection.number)) {
+    if (responder_.withdraw(connection.number)) {
       --unanswered_;
     } else {
       connection.gone.request_stop();
@@ -300,28 +301,28 @@ void Exchanges::close(Connection& connection) {
   }
   discard_sent(connection);
   if (connection.stream) {
-    poller_.closing(connection.stream->descriptor());
+    loop_.poller.closing(connection.stream->descriptor());
   } else {
-    handshakes_->cancel(connection.number);
+    loop_.handshakes->cancel(connection.number);
   }
-  connections_.remove(connection);
+  loop_.connections.remove(connection);
 }
 
 void Exchanges::begin_stop() {
-  for (const ConnectionTable::Number number : connections_.numbers()) {
-    Connection* const connection = connections_.find(number);
+  for (const ConnectionTable::Number number : loop_.connections.numbers()) {
+    Connection* const connection = loop_.connections.find(number);
     if (connection == nullptr) continue;
     connection->keep_alive = false;
     if (connection->idle() || connection->subscription) {
       close(*connection);
     } else if (connection->state != State::answering && connection->state != State::writing) {
-      connections_.set_deadline(*connection, std::min(connection->deadline, time_.now + kStopTimeout));
+      loop_.connections.set_deadline(*connection, std::min(connection->deadline, loop_.now + kStopTimeout));
     }
   }
 }
 
 void Exchanges::discard(Answer& answer) {
-  if (answer.response) backend_.recycle(std::move(answer.response));
+  if (answer.response) responder_.recycle(std::move(answer.response));
   answer = {};
 }
 
@@ -334,7 +335,7 @@ void Exchanges::discard_sent(Connection& connection) {
 void Exchanges::arm(Connection& connection, std::uint32_t events) {
   if (connection.armed == events) return;
   connection.armed = events;
-  poller_.change(connection.stream->descriptor(), events, connection.number);
+  loop_.poller.change(connection.stream->descriptor(), events, connection.number);
 }
 
 }  // namespace igpu::exporter

@@ -18,10 +18,16 @@
 
 namespace igpu::exporter {
 
-// Times that all parts of the front's loop share.
-struct LoopTime {
+// What all parts of the front's loop share.
+struct LoopState {
+  const FrontOptions options;
+  const Front::TlsContext tls;
+  ConnectionTable connections;
+  Poller poller = {};
   SteadyTime now = std::chrono::steady_clock::now();  // of this iteration
   SteadyTime give_up = SteadyTime::max();             // deadline of a stop
+  std::optional<Handshakes> handshakes = {};          // with TLS only; last: its threads wake the poller
+
   bool stopping() const { return give_up != SteadyTime::max(); }
 };
 
@@ -33,25 +39,17 @@ class Exchanges {
  public:
   using Ticket = Front::Ticket;
 
-  // All must outlive the exchanges.
-  Exchanges(const FrontOptions& options, const Front::TlsContext& tls, const LoopTime& time, Poller& poller,
-            ConnectionTable& connections, Front::Backend& backend, std::optional<Handshakes>& handshakes)
-      : options_(options),
-        tls_(tls),
-        time_(time),
-        poller_(poller),
-        connections_(connections),
-        backend_(backend),
-        handshakes_(handshakes) {}
+  // Both must outlive the exchanges.
+  Exchanges(LoopState& loop, Responder& responder) : loop_(loop), responder_(responder) {}
 
   // Events of epoll for a connection whose handshake is done.
   void advance(Connection& connection, std::uint32_t events);
   void read(Connection& connection);
   // Whether requests arrived that next_request() has not returned.
   bool has_requests() const { return !requests_.empty(); }
-  // The earliest of them. answer() has to follow, unless it is withdrawn from the backend.
+  // The earliest of them. answer() has to follow, unless it is withdrawn from the responder.
   Front::Request next_request();
-  // The backend's answer; a disconnected client is not an error.
+  // The responder's answer; a disconnected client is not an error.
   void answer(Ticket ticket, Answer answer);
   // When to call ask_if_due().
   SteadyTime event_due() const { return event_due_; }
@@ -81,13 +79,8 @@ class Exchanges {
   void discard_sent(Connection& connection);
   void arm(Connection& connection, std::uint32_t events);
 
-  const FrontOptions& options_;
-  const Front::TlsContext& tls_;
-  const LoopTime& time_;
-  Poller& poller_;
-  ConnectionTable& connections_;
-  Front::Backend& backend_;
-  std::optional<Handshakes>& handshakes_;
+  LoopState& loop_;
+  Responder& responder_;
   std::deque<Front::Request> requests_;  // that were not taken yet
   std::size_t unanswered_ = 0;
   std::size_t unsent_ = 0;                    // bytes of answers

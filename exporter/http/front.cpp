@@ -12,11 +12,9 @@
 #include <vector>
 
 #include "http/acceptor.h"
-#include "http/connection_table.h"
 #include "http/exchanges.h"
-#include "http/handshakes.h"
+#include "http/responder.h"
 #include "http/turns.h"
-#include "platform/poller.h"
 #include "platform/thread.h"
 
 namespace igpu::exporter {
@@ -37,18 +35,15 @@ constexpr milliseconds kMoment(2);
 // The loop with its two threads, the requests of other threads to it, and its wake-up times.
 class Front::Loop {
  public:
-  Loop(std::vector<UniqueSocket> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log)
-      : options_(options),
-        tls_(std::move(tls)),
-        backend_(backend),
-        connections_(kFirstConnection),
-        exchanges_(options_, tls_, time_, poller_, connections_, backend, handshakes_),
-        acceptor_(std::move(listening), kFirstListening, options_, tls_, time_, poller_, connections_, exchanges_,
-                  handshakes_, log) {}
+  Loop(std::vector<UniqueSocket> listening, const FrontOptions& options, TlsContext tls, Responder& responder, Log& log)
+      : responder_(responder),
+        state_{options, std::move(tls), ConnectionTable(kFirstConnection)},
+        exchanges_(state_, responder),
+        acceptor_(std::move(listening), kFirstListening, state_, exchanges_, log) {}
 
   void start() {
-    if (tls_) {
-      handshakes_.emplace(options_.handshakes, [this] { poller_.wake(); });
+    if (state_.tls) {
+      state_.handshakes.emplace(state_.options.handshakes, [this] { state_.poller.wake(); });
     }
     for (std::thread& thread : threads_) thread = std::thread([this] { take_turns(); });
   }
@@ -64,7 +59,7 @@ class Front::Loop {
       first = answers_.empty();
       answers_.emplace_back(ticket, std::move(answer));
     }
-    if (first) poller_.wake();
+    if (first) state_.poller.wake();
   }
 
   void publish(Event event) {
@@ -72,13 +67,13 @@ class Front::Loop {
       const std::lock_guard lock(mutex_);
       event_ = std::move(event);
     }
-    poller_.wake();
+    state_.poller.wake();
   }
 
   bool responds(milliseconds at_most) {
     std::unique_lock lock(mutex_);
     const std::uint64_t question = ++asked_;
-    poller_.wake();
+    state_.poller.wake();
     return answered_changed_.wait_for(lock, at_most, [&] { return answered_ >= question; });
   }
 
@@ -88,7 +83,7 @@ class Front::Loop {
       const std::lock_guard lock(mutex_);
       stop_grace_ = grace;
     }
-    poller_.wake();
+    state_.poller.wake();
     for (std::thread& thread : threads_)
       if (thread.joinable()) thread.join();
   }
@@ -103,43 +98,45 @@ class Front::Loop {
   // Returns when the other thread has the loop, or when it has ended.
   void run() {
     while (!finished()) {
-      const auto events = poller_.wait(poll_timeout());
-      time_.now = std::chrono::steady_clock::now();
+      const auto events = state_.poller.wait(poll_timeout());
+      state_.now = std::chrono::steady_clock::now();
       for (const Poller::Ready& ready : events) dispatch(ready);
       expire();
       if (!answer_requests()) return;
     }
-    connections_.clear();
-    handshakes_.reset();
+    state_.connections.clear();
+    state_.handshakes.reset();
     turns_.end();
   }
 
   // False: the other thread has the loop now.
   bool answer_requests() {
-    const SteadyTime enough = time_.now + kMoment;
+    const SteadyTime enough = state_.now + kMoment;
     while (exchanges_.has_requests()) {
       Request request = exchanges_.next_request();
-      if (time_.now >= enough || time_.stopping() || !turns_.leave(kMoment)) {
-        backend_.submit(std::move(request));
+      if (state_.now >= enough || state_.stopping() || !turns_.leave(kMoment)) {
+        responder_.submit(std::move(request));
         continue;
       }
-      Answer made = backend_.answer(request);
+      Answer made = responder_.answer(request);
       if (!turns_.come_back()) {
         answer(request.ticket, std::move(made));
         return false;
       }
-      time_.now = std::chrono::steady_clock::now();
+      state_.now = std::chrono::steady_clock::now();
       exchanges_.answer(request.ticket, std::move(made));  // the client may have sent the next one already
     }
     return true;
   }
 
-  bool finished() const { return time_.stopping() && (connections_.size() == 0 || time_.now >= time_.give_up); }
+  bool finished() const {
+    return state_.stopping() && (state_.connections.size() == 0 || state_.now >= state_.give_up);
+  }
 
   int poll_timeout() const {
     if (exchanges_.has_requests()) return 0;  // that the other thread did not come to
     const SteadyTime next =
-        std::min({time_.give_up, acceptor_.resume_at(), connections_.next_check(), exchanges_.event_due()});
+        std::min({state_.give_up, acceptor_.resume_at(), state_.connections.next_check(), exchanges_.event_due()});
     if (next == SteadyTime::max()) return -1;
     const auto left = std::chrono::ceil<milliseconds>(next - std::chrono::steady_clock::now());
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1 << 30));
@@ -149,7 +146,7 @@ class Front::Loop {
     const auto [number, events] = ready;
     if (number == Poller::kWoken) return woken();
     if (number < kFirstConnection) return acceptor_.accept(number);
-    Connection* const connection = connections_.find(number);
+    Connection* const connection = state_.connections.find(number);
     if (connection == nullptr) return;
     const bool broken =
         (events & Poller::kError) != 0 || ((events & (Poller::kHangUp | Poller::kRead)) == Poller::kHangUp);
@@ -168,7 +165,7 @@ class Front::Loop {
         answered_ = asked_;
         answered_changed_.notify_all();
       }
-      if (stop_grace_ && !time_.stopping()) grace = *stop_grace_;
+      if (stop_grace_ && !state_.stopping()) grace = *stop_grace_;
     }
     for (auto& [ticket, answer] : taken_) exchanges_.answer(ticket, std::move(answer));
     taken_.clear();
@@ -178,31 +175,27 @@ class Front::Loop {
   }
 
   void begin_stop(milliseconds grace) {
-    time_.give_up = time_.now + grace;
+    state_.give_up = state_.now + grace;
     acceptor_.stop();
     exchanges_.begin_stop();
   }
 
   void expire() {
-    if (time_.now >= connections_.next_check()) {
-      for (const ConnectionTable::Number number : connections_.take_late(time_.now)) {
-        if (Connection* const connection = connections_.find(number)) exchanges_.time_out(*connection);
+    if (state_.now >= state_.connections.next_check()) {
+      for (const ConnectionTable::Number number : state_.connections.take_late(state_.now)) {
+        if (Connection* const connection = state_.connections.find(number)) exchanges_.time_out(*connection);
       }
     }
     acceptor_.resume_if_due();
     exchanges_.ask_if_due();
   }
 
-  const FrontOptions options_;
-  const TlsContext tls_;
-  Backend& backend_;
-  Poller poller_;
+  Responder& responder_;
   Turns turns_;
   std::array<std::thread, 2> threads_;
 
-  // Of the thread that has the loop.
-  LoopTime time_;
-  ConnectionTable connections_;
+  // Of the thread that has the loop, but for the poller's wake().
+  LoopState state_;
   Exchanges exchanges_;
   Acceptor acceptor_;
   std::vector<std::pair<Ticket, Answer>> taken_;
@@ -213,12 +206,11 @@ class Front::Loop {
   std::optional<milliseconds> stop_grace_;
   std::condition_variable answered_changed_;
   std::uint64_t asked_ = 0, answered_ = 0;
-  std::optional<Handshakes> handshakes_;  // with TLS only; last: its threads wake the loop
 };
 
-Front::Front(std::vector<UniqueSocket> listening, const FrontOptions& options, TlsContext tls, Backend& backend,
+Front::Front(std::vector<UniqueSocket> listening, const FrontOptions& options, TlsContext tls, Responder& responder,
              Log& log)
-    : loop_(std::make_unique<Loop>(std::move(listening), options, std::move(tls), backend, log)) {}
+    : loop_(std::make_unique<Loop>(std::move(listening), options, std::move(tls), responder, log)) {}
 
 Front::~Front() = default;
 

@@ -18,13 +18,15 @@
 #include "platform/sockets.h"
 
 // Serves all connections in one loop that never blocks on any of them: accepts, reads request heads, sends answers.
-// TLS handshakes, which are slow, run on separate threads. Only complete request heads are given to the backend, so
+// TLS handshakes, which are slow, run on separate threads. Only complete request heads are given to the responder, so
 // that a slow, silent or malicious client costs a few hundred bytes and a table entry, never a thread.
 //
 // For a moment, requests are answered on the loop's own thread: handing one to another thread and the answer back costs
 // about an eighth of a scrape, and more than a page that others have asked for as well. What is left after that moment
-// is submitted to the backend. If an answer is not ready in a moment, a second thread goes on with the loop.
+// is submitted to the responder. If an answer is not ready in a moment, a second thread goes on with the loop.
 namespace igpu::exporter {
+
+class Responder;
 
 struct FrontOptions {
   std::size_t connections = 1024;      // more: one is evicted, see Places
@@ -53,25 +55,6 @@ class Front {
     std::stop_token gone;  // HttpRequest::gone()
   };
 
-  // What the front needs from the program. All but answer() are called by one thread at a time.
-  class Backend {
-   public:
-    virtual ~Backend() = default;
-    // Answers on the calling thread, for as long as it takes.
-    virtual Answer answer(const Request& request) noexcept = 0;
-    // Must not block. Front::answer() follows, on any thread.
-    virtual void submit(Request request) = 0;
-    // The client of a submitted request has disconnected. True: the request was still queued, and no answer() follows.
-    // Must not block.
-    virtual bool withdraw(Ticket ticket) = 0;
-    // The answer to a request that the front rejects itself.
-    virtual Answer refusal(int status) = 0;
-    // A stream's next event is due: publish() follows, on any thread. Not called again before. Must not block.
-    virtual void ask_for_event() = 0;
-    // Returns the memory of an answer for reuse.
-    virtual void recycle(std::unique_ptr<HttpResponse> response) = 0;
-  };
-
   // TLS for the next connection. A connection that was accepted under a different policy closes after its next answer:
   // the current policy might reject it.
   struct Tls {
@@ -80,8 +63,9 @@ class Front {
   };
   using TlsContext = std::function<Tls()>;  // empty function: plain HTTP
 
-  // backend and log must outlive the front. Throws std::system_error.
-  Front(std::vector<UniqueSocket> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log);
+  // responder and log must outlive the front. Throws std::system_error.
+  Front(std::vector<UniqueSocket> listening, const FrontOptions& options, TlsContext tls, Responder& responder,
+        Log& log);
   ~Front();
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;

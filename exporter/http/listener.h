@@ -2,12 +2,12 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "http/front.h"
 #include "http/message.h"
+#include "http/responder.h"
 #include "igpu/log.h"
 #include "platform/sockets.h"
 
@@ -26,22 +26,23 @@ class Listener {
   // sockets: non-blocking. Throws std::system_error if a thread cannot be started. handler and log must outlive the
   // listener.
   Listener(ListenerOptions options, std::vector<UniqueSocket> sockets, HttpHandler& handler, Log& log);
-  ~Listener();
+  ~Listener() { stop(std::chrono::milliseconds(0)); }
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
   // The addresses it listens on, with the port selected for port 0: "[::]:10068", "127.0.0.1:41234", "unix:/run/x".
-  const std::vector<std::string>& bound() const;
+  const std::vector<std::string>& bound() const { return bound_; }
 
   // Whether connections are served, for the watchdog.
-  bool responds(std::chrono::milliseconds at_most);
+  bool responds(std::chrono::milliseconds at_most) { return front_.responds(at_most); }
 
   // Rejects new connections, waits up to `grace` for answers in progress, and stops. Idempotent.
   void stop(std::chrono::milliseconds grace);
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  const std::vector<std::string> bound_;
+  Responder responder_;
+  Front front_;
 };
 
 }  // namespace igpu::exporter

@@ -1,16 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/responder.h"
 
+#include <civetweb.h>
+
+#include <array>
+#include <chrono>
+#include <ctime>
 #include <exception>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "http/request.h"
-#include "http/response_head.h"
+#include "text/formatted.h"
+#include "text/utc.h"
 
 namespace igpu::exporter {
 namespace {
 
-constexpr Front::Ticket kEvent = 0;  // no connection has this number
+constexpr Front::Ticket kEvent = 0;             // no connection has this number
+constexpr std::size_t kKept = 4;                // spare responses; more only while that many requests overlap
+constexpr std::size_t kLargestKept = 8U << 20;  // an unusually large page does not stay in memory
+constexpr std::chrono::milliseconds kResetsNoticed(100);
+
+// "Not Found" for 404.
+std::string_view status_text(int status) { return mg_get_response_code_text(nullptr, status); }
+
+// "Sun, 06 Nov 1994 08:49:37 GMT". Not strftime, which uses the names of the locale.
+std::string http_date() {
+  constexpr std::array<const char*, 7> kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  constexpr std::array<const char*, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const std::tm utc = utc_of(std::time(nullptr));
+  return formatted("%s, %02d %s %04d %02d:%02d:%02d GMT", kDays[static_cast<std::size_t>(utc.tm_wday)], utc.tm_mday,
+                   kMonths[static_cast<std::size_t>(utc.tm_mon)], utc.tm_year + 1900, utc.tm_hour, utc.tm_min,
+                   utc.tm_sec);
+}
+
+// Status line and headers, without "Connection" and the empty line, which the front adds.
+std::string response_head(const HttpResponse& response) {
+  std::string head;
+  head.reserve(512);
+  head.append("HTTP/1.1 ").append(std::to_string(response.status)).append(" ").append(status_text(response.status));
+  head.append("\r\nDate: ").append(http_date());
+  head.append("\r\nContent-Type: ").append(response.content_type).append("\r\n");
+  if (!response.subscription)
+    head.append("Content-Length: ").append(std::to_string(response.content().size())).append("\r\n");
+  for (const auto& [name, value] : response.headers) head.append(name).append(": ").append(value).append("\r\n");
+  return head.append("X-Content-Type-Options: nosniff\r\n");
+}
 
 }  // namespace
 
@@ -19,10 +57,26 @@ Responder::Responder(unsigned workers, HttpHandler& handler, Log& log)
       log_(log),
       workers_(workers, [this](const Front::Request& request, const auto& free) { serve(request, free); }) {}
 
-void Responder::deliver_to(Deliver deliver, std::function<void(Event)> publish, std::function<void()> notice_resets) {
-  deliver_ = std::move(deliver);
-  publish_ = std::move(publish);
-  notice_resets_ = std::move(notice_resets);
+void Responder::deliver_to(Front& front) {
+  front_ = &front;
+  notice_resets_ = [&front] {  // twice: after the second iteration, everything that was ready at the call is handled
+    for (int i = 0; i < 2; ++i) (void)front.responds(kResetsNoticed);
+  };
+}
+
+std::unique_ptr<HttpResponse> Responder::empty_response() {
+  const std::lock_guard lock(mutex_);
+  if (spare_.empty()) return std::make_unique<HttpResponse>();
+  std::unique_ptr<HttpResponse> response = std::move(spare_.back());
+  spare_.pop_back();
+  return response;
+}
+
+void Responder::recycle(std::unique_ptr<HttpResponse> response) {
+  if (response->body.capacity() > kLargestKept) return;
+  response->clear();
+  const std::lock_guard lock(mutex_);
+  if (spare_.size() < kKept) spare_.push_back(std::move(response));
 }
 
 void Responder::ask_for_event() { workers_.submit({kEvent, {}, {}, {}, {}}); }
@@ -41,12 +95,12 @@ void Responder::serve(const Front::Request& request, const std::function<void()>
   if (request.ticket == kEvent) {
     Event event = next_event();
     free();
-    return publish_(std::move(event));
+    return front_->publish(std::move(event));
   }
   Answer made = answer(request);
   free();
   try {
-    deliver_(request.ticket, std::move(made));
+    front_->answer(request.ticket, std::move(made));
   } catch (...) {  // out of memory: the client waits until the front stops
   }
 }
@@ -64,7 +118,7 @@ Answer Responder::answer_to(const Front::Request& submitted) {
   const ParsedRequest request(submitted.head, submitted.client, submitted.arrival, submitted.gone, notice_resets_);
   if (request.error() != 0) return refusal(request.error());
   Answer answer;
-  answer.response = responses_.empty_response();
+  answer.response = empty_response();
   try {
     handler_.handle(request, *answer.response);
   } catch (const std::exception& error) {
@@ -81,7 +135,7 @@ Answer Responder::answer_to(const Front::Request& submitted) {
 
 Answer Responder::refusal(int status) {
   Answer answer;
-  answer.response = responses_.empty_response();
+  answer.response = empty_response();
   answer.response->fail(status, status_text(status));
   if (status == 405) answer.response->headers.emplace_back("Allow", "GET, HEAD");
   handler_.answered(status);

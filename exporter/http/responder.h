@@ -1,37 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "http/front.h"
 #include "http/message.h"
-#include "http/response_pool.h"
 #include "http/worker_pool.h"
 #include "igpu/log.h"
 
 namespace igpu::exporter {
 
-// The front's backend: parses each request, calls the handler, and turns its response into an answer; on the front's
-// thread or on a worker.
-class Responder final : public Front::Backend {
+// Answers the front's requests: parses each, calls the handler, and turns its response into an answer; on the front's
+// thread or on a worker. All but answer() and stop() are called by one thread at a time.
+class Responder {
  public:
-  using Deliver = std::function<void(Front::Ticket, Answer)>;
-
   // workers: the most threads that handle requests. Throws std::system_error if the first cannot be started. handler
   // and log must outlive the responder.
   Responder(unsigned workers, HttpHandler& handler, Log& log);
 
-  // Before the first request. notice_resets: HttpRequest::notice_resets().
-  void deliver_to(Deliver deliver, std::function<void(Event)> publish, std::function<void()> notice_resets);
+  // Before the first request. The front must live until stop().
+  void deliver_to(Front& front);
 
-  Answer answer(const Front::Request& request) noexcept override;
-  void submit(Front::Request request) override { workers_.submit(std::move(request)); }
-  void ask_for_event() override;
-  bool withdraw(Front::Ticket ticket) override { return workers_.withdraw(ticket); }
-  Answer refusal(int status) override;
-  void recycle(std::unique_ptr<HttpResponse> response) override { responses_.give_back(std::move(response)); }
+  // Answers on the calling thread, for as long as it takes.
+  Answer answer(const Front::Request& request) noexcept;
+  // Does not block. Front::answer() follows, on any thread.
+  void submit(Front::Request request) { workers_.submit(std::move(request)); }
+  // A stream's next event is due: Front::publish() follows, on any thread; call it again after that. Does not block.
+  void ask_for_event();
+  // The client of a submitted request has disconnected. True: the request was still queued, and no answer follows. Does
+  // not block.
+  bool withdraw(Front::Ticket ticket) { return workers_.withdraw(ticket); }
+  // The answer to a request that the front rejects itself.
+  Answer refusal(int status);
+  // Takes the memory of an answer for reuse. Thread-safe.
+  void recycle(std::unique_ptr<HttpResponse> response);
 
   // Waits for running handlers. Idempotent; do not submit anything after it.
   void stop() { workers_.stop(); }
@@ -40,13 +47,14 @@ class Responder final : public Front::Backend {
   void serve(const Front::Request& request, const std::function<void()>& free) noexcept;
   Event next_event() noexcept;
   Answer answer_to(const Front::Request& submitted);
+  std::unique_ptr<HttpResponse> empty_response();
 
   HttpHandler& handler_;
   Log& log_;
-  Deliver deliver_;
-  std::function<void(Event)> publish_;
-  std::function<void()> notice_resets_;
-  ResponsePool responses_;
+  Front* front_ = nullptr;
+  std::function<void()> notice_resets_;  // HttpRequest::notice_resets()
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<HttpResponse>> spare_;
   WorkerPool workers_;  // last: its threads use all of the above
 };
 
