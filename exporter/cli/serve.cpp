@@ -81,9 +81,7 @@ std::vector<ListenAddress> own_addresses(const Options& options, const std::vect
 
 bool authenticates_clients(const LoadedWebConfig& loaded) {
   const std::optional<TlsSettings>& tls = loaded.config.tls;
-  const bool certificates =
-      tls && (tls->client_auth == ClientAuth::require_any || tls->client_auth == ClientAuth::require_and_verify);
-  return certificates || !loaded.config.users.empty();
+  return (tls && requires_certificate(tls->client_auth)) || !loaded.config.users.empty();
 }
 
 void warn_if_open(const std::vector<std::string>& bound, bool authenticated, Log& log) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "igpu/words.h"
-#include "web_config/crypt.h"
 
 namespace igpu::exporter {
 namespace {

@@ -18,6 +18,11 @@ unsigned bcrypt_cost(std::string_view hash);  // hash: a valid bcrypt hash
 // ignore the rest; as in every bcrypt, the first 72 bytes of a password count.
 bool bcrypt_matches(std::string_view password, std::string_view hash);
 
+// What differs between operating systems: the bcrypt hash of a password of at most 72 bytes, with the version, cost and
+// salt of `setting`, which is a whole hash. Empty: not computed. On Linux by crypt(3), on Windows by libxcrypt's bcrypt
+// alone.
+std::string crypt_bcrypt(const char* password, const std::string& setting);
+
 // A hash of that cost that no known password matches, for constant-time rejection.
 std::string dummy_bcrypt_hash(unsigned cost);
 

@@ -229,7 +229,7 @@ void read_client_auth(const Section& section, TlsSettings& tls) {
   if (tls.allowed_sans.empty()) {
     section.fail(sans->line, sans->key, "is empty: list the allowed names, or remove the key to allow all");
   }
-  if (tls.client_auth != ClientAuth::require_any && tls.client_auth != ClientAuth::require_and_verify) {
+  if (!requires_certificate(tls.client_auth)) {
     section.fail(sans->line, sans->key,
                  "needs client_auth_type RequireAndVerifyClientCert or RequireAnyClientCert: with the others a "
                  "client may connect without a certificate");

@@ -16,7 +16,7 @@
 // Settings have the toolkit's meaning; docs/web-config.md lists what is rejected here and accepted there.
 namespace igpu::exporter {
 
-enum class TlsVersion { tls10, tls11, tls12, tls13 };
+enum class TlsVersion { tls10 = 0x0301, tls11, tls12, tls13 };  // their numbers in the protocol
 
 enum class ClientAuth {
   none,                // no certificate is requested
@@ -26,6 +26,13 @@ enum class ClientAuth {
   require_and_verify,  // required, and must be signed by the client CA
 };
 
+constexpr bool requires_certificate(ClientAuth type) {
+  return type == ClientAuth::require_any || type == ClientAuth::require_and_verify;
+}
+constexpr bool verifies_certificate(ClientAuth type) {
+  return type == ClientAuth::verify_if_given || type == ClientAuth::require_and_verify;
+}
+
 // A certificate, a chain or a key: in a separate file or inline in the configuration.
 struct PemSource {
   std::string path;  // absolute or relative to the working directory; "" if inline
@@ -33,6 +40,10 @@ struct PemSource {
   std::string key;   // its key in the configuration: "cert_file"
   std::size_t line = 0;
   bool empty() const { return path.empty() && text.empty(); }
+  // For errors: "/etc/x/web.yml:3: key_file /etc/x/key.pem". where: the configuration.
+  std::string name(const std::string& where) const {
+    return where + ":" + std::to_string(line) + ": " + key + (path.empty() ? "" : " " + path);
+  }
 };
 
 struct TlsSettings {
@@ -66,5 +77,9 @@ std::vector<std::string> offered_groups(const TlsSettings& tls);
 // text: the content of the file at path. Throws std::runtime_error with one line: "path:line: what is wrong and what is
 // expected". Values that may be secret are never quoted.
 WebConfig parse_web_config(std::string_view text, const std::string& path);
+
+// The keys that became weaker (weaker.cpp), joined by ", "; "" if there are none. TLS must be on in both or off in
+// both.
+std::string weaker_keys(const WebConfig& before, const WebConfig& after);
 
 }  // namespace igpu::exporter

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "web_config/crypt.h"
+#include "web_config/bcrypt.h"
 
 namespace igpu::exporter {
 namespace {

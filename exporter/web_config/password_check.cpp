@@ -20,29 +20,18 @@ namespace {
 
 void wipe(std::string& text) { OPENSSL_cleanse(text.data(), text.size()); }
 
-int base64_value(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-// Standard alphabet with padding. False if text is not valid, with any content in out.
+// Standard alphabet with padding. False if text is not valid, with any content in out. OpenSSL alone would skip blanks,
+// and take the padding for zero bytes wherever it stands.
 bool decode_base64(std::string_view text, std::string& out) {
-  if (text.size() % 4 != 0) return false;
-  out.reserve(text.size() / 4 * 3);
-  for (std::size_t at = 0; at < text.size(); at += 4) {
-    const std::string_view group = text.substr(at, 4);
-    const bool last = at + 4 == text.size();
-    const std::size_t padding = !last || group[3] != '=' ? 0 : group[2] == '=' ? 2 : 1;
-    std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < 4; ++i) {
-      const int value = i < 4 - padding ? base64_value(group[i]) : 0;
-      if (value < 0) return false;
-      bits = bits << 6U | static_cast<std::uint32_t>(value);
-    }
-    for (std::size_t i = 0; i < 3 - padding; ++i) out += static_cast<char>(bits >> (16 - 8 * i) & 0xFFU);
-  }
+  std::size_t padding = 0;
+  while (padding < 2 && text.substr(0, text.size() - padding).ends_with('=')) ++padding;
+  const auto is_digit_of_64 = [](char c) { return is_letter_or_digit(c) || c == '+' || c == '/'; };
+  const std::string_view digits = text.substr(0, text.size() - padding);
+  if (text.size() % 4 != 0 || !std::all_of(digits.begin(), digits.end(), is_digit_of_64)) return false;
+  out.resize(text.size() / 4 * 3);
+  (void)EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                        reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
+  out.resize(out.size() - padding);
   return true;
 }
 

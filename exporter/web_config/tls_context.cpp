@@ -53,13 +53,6 @@ std::string openssl_reason() {
   return reason == nullptr ? "unknown reason" : reason;
 }
 
-// "/etc/x/web.yml:3: key_file /etc/x/key.pem"
-std::string named(const std::string& where, const PemSource& source) {
-  std::string text = where + ":" + std::to_string(source.line) + ": " + source.key;
-  if (!source.path.empty()) text += " " + source.path;
-  return text;
-}
-
 Bio memory(std::string_view text) { return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
 
 std::vector<Certificate> certificates_in(const std::string& pem, const std::string& name) {
@@ -99,8 +92,8 @@ PrivateKey private_key_in(const std::string& pem, const std::string& name) {
 
 void use_certificate(SSL_CTX* context, const TlsSettings& settings, const TlsMaterial& material,
                      const std::string& where, std::vector<TlsWarning>& warnings) {
-  const std::string certificate_name = named(where, settings.certificate);
-  const std::string key_name = named(where, settings.private_key);
+  const std::string certificate_name = settings.certificate.name(where);
+  const std::string key_name = settings.private_key.name(where);
   std::vector<Certificate> chain = certificates_in(material.certificate, certificate_name);
   ERR_clear_error();
   if (SSL_CTX_use_certificate(context, chain.front().get()) != 1) {
@@ -130,19 +123,9 @@ void use_certificate(SSL_CTX* context, const TlsSettings& settings, const TlsMat
   }
 }
 
-int openssl_version(TlsVersion version) {
-  switch (version) {
-    case TlsVersion::tls10:
-      return TLS1_VERSION;
-    case TlsVersion::tls11:
-      return TLS1_1_VERSION;
-    case TlsVersion::tls12:
-      return TLS1_2_VERSION;
-    case TlsVersion::tls13:
-      return TLS1_3_VERSION;
-  }
-  return TLS1_3_VERSION;
-}
+int openssl_version(TlsVersion version) { return static_cast<int>(version); }
+static_assert(static_cast<int>(TlsVersion::tls10) == TLS1_VERSION &&
+              static_cast<int>(TlsVersion::tls13) == TLS1_3_VERSION);
 
 void check(long result, const std::string& where, const char* what) {
   if (result != 1) {
@@ -240,28 +223,25 @@ void use_client_policy(SSL_CTX* context, const TlsSettings& settings, const TlsM
                        const std::string& where, std::vector<TlsWarning>& warnings) {
   if (settings.client_auth == ClientAuth::none) return;
   auto policy = std::make_unique<ClientPolicy>();
-  policy->verify =
-      settings.client_auth == ClientAuth::verify_if_given || settings.client_auth == ClientAuth::require_and_verify;
+  policy->verify = verifies_certificate(settings.client_auth);
   policy->allowed_sans = settings.allowed_sans;
-  const bool required =
-      settings.client_auth == ClientAuth::require_any || settings.client_auth == ClientAuth::require_and_verify;
+  const bool required = requires_certificate(settings.client_auth);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nullptr);
   SSL_CTX_set_cert_verify_callback(context, check_client, policy.get());
   if (SSL_CTX_set_ex_data(context, policy_index(), policy.get()) != 1) throw std::bad_alloc();
   (void)policy.release();  // owned by the context
 
   if (!settings.client_ca.empty()) {
-    const std::vector<Certificate> authorities = certificates_in(material.client_ca, named(where, settings.client_ca));
+    const std::vector<Certificate> authorities = certificates_in(material.client_ca, settings.client_ca.name(where));
     X509_STORE* store = SSL_CTX_get_cert_store(context);
     for (const Certificate& authority : authorities) {
       if (X509_STORE_add_cert(store, authority.get()) != 1 || SSL_CTX_add_client_CA(context, authority.get()) != 1) {
-        throw std::runtime_error(named(where, settings.client_ca) + " cannot be used: " + openssl_reason());
+        throw std::runtime_error(settings.client_ca.name(where) + " cannot be used: " + openssl_reason());
       }
     }
     // Each of them is trusted itself, even if another CA signed it.
     X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
-  } else if (settings.client_auth == ClientAuth::verify_if_given ||
-             settings.client_auth == ClientAuth::require_and_verify) {
+  } else if (verifies_certificate(settings.client_auth)) {
     use_system_authorities(context, where);
     warnings.push_back({where +
                             ": tls_server_config: without client_ca_file client certificates of every authority that "

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "web_config/weaker.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -11,7 +9,16 @@
 
 #include "igpu/words.h"
 #include "text/ascii.h"
+#include "web_config/config.h"
 
+// Whether one key of --web.config.file became weaker: `after` accepts clients or requests that `before` rejected. A
+// file that is only half written lacks such keys, so a reload that weakens one is rejected.
+//
+// A simpler rule, "only certificates and users may change without a restart", would need the same rules for a truncated
+// value, and operators could no longer harden a running exporter. So each key has its own.
+//
+// Two certificates, authorities, users or names are never weaker than each other: they are replaced at run time. A
+// value that is a prefix of the earlier one may come from a truncated file and counts as weaker.
 namespace igpu::exporter {
 namespace {
 
@@ -29,14 +36,6 @@ bool truncated(std::string_view before, std::string_view after) {
 // The last line of `after` has no line break, unlike that of `before`: its value may be truncated.
 bool lost_line_break(const WebConfig& before, const WebConfig& after) {
   return before.ends_with_line_break && !after.ends_with_line_break;
-}
-
-bool requires_certificate(ClientAuth type) {
-  return type == ClientAuth::require_any || type == ClientAuth::require_and_verify;
-}
-
-bool verifies_certificate(ClientAuth type) {
-  return type == ClientAuth::verify_if_given || type == ClientAuth::require_and_verify;
 }
 
 // A comparison for configurations that both have TLS.

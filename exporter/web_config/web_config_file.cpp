@@ -10,8 +10,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "web_config/weaker.h"
-
 namespace igpu::exporter {
 namespace {
 
@@ -125,8 +123,7 @@ WebConfigFile::Attempt WebConfigFile::load() const {
       const std::array<std::string*, 3> contents{&material.certificate, &material.private_key, &material.client_ca};
       for (std::size_t i = 0; i < sources.size(); ++i) {
         const PemSource& source = *sources[i];
-        const std::string name = path_ + ":" + std::to_string(source.line) + ": " + source.key + " " + source.path;
-        *contents[i] = source.path.empty() ? source.text : read_file(source.path, name, at_start);
+        *contents[i] = source.path.empty() ? source.text : read_file(source.path, source.name(path_), at_start);
         digest.add(*contents[i]);
       }
       TlsContext made = make_tls_context(*tls, material, path_);

@@ -33,7 +33,7 @@ class WebConfigSource {
 //
 // An invalid file changes nothing: the last valid configuration stays in use, one log line says why, and
 // intel_gpu_exporter_web_config_last_reload_successful is 0. TLS is turned on or off at start only, as in the toolkit.
-// Likewise a configuration with a weaker key (weaker.h) is rejected until a restart, as a half-written file looks the
+// Likewise a configuration with a weaker key (weaker.cpp) is rejected until a restart, as a half-written file looks the
 // same. Existing connections continue, unless the rules for client certificates have changed.
 class WebConfigFile {
  public:

@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "web_config/crypt.h"
-
 using namespace igpu::exporter;
 
 namespace {

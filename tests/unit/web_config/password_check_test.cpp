@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "web_config/bcrypt.h"
-#include "web_config/crypt.h"
 
 using namespace igpu::exporter;
 using Outcome = PasswordCheck::Outcome;

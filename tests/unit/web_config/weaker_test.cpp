@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "web_config/weaker.h"
-
 #include <doctest/doctest.h>
 
 #include <set>
 #include <sstream>
 #include <stdexcept>
+
+#include "web_config/config.h"
 
 using namespace igpu::exporter;
 
