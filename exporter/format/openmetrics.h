@@ -20,7 +20,4 @@ void write_openmetrics(const PageView& page, std::string& out);
 
 std::string_view openmetrics_type(Kind kind);
 
-// The name in the metadata: without _total (counter) or _info (info).
-std::string_view openmetrics_family_name(const MetricDescriptor& metric);
-
 }  // namespace igpu::exporter

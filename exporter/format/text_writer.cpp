@@ -9,9 +9,77 @@
 #include <vector>
 
 #include "format/number.h"
+#include "format/openmetrics.h"
+#include "format/prometheus_text.h"
 
 namespace igpu::exporter {
 namespace {
+
+// Appends to a string that the caller reuses between scrapes. While the writer exists the string is resized to its
+// capacity, so that bytes are stored without a check each; finish() truncates it to the bytes written.
+class TextWriter {
+ public:
+  explicit TextWriter(std::string& out) : out_(out) {
+    const std::size_t used = out.size();
+    out_.resize(out_.capacity());
+    at_ = out_.data() + used;
+    end_ = out_.data() + out_.size();
+  }
+  TextWriter(const TextWriter&) = delete;
+  TextWriter& operator=(const TextWriter&) = delete;
+
+  // Reserves space; the calls below must not write more than was reserved.
+  void ensure(std::size_t bytes) {
+    if (static_cast<std::size_t>(end_ - at_) < bytes) grow(bytes);
+  }
+  void put(char c) { *at_++ = c; }
+  void put(std::string_view text) {
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+  // Escapes backslash, newline and, if requested, the quote with a backslash: at most twice the size.
+  void put_escaped(std::string_view text, bool escape_quote) {
+    if (!needs_escape(text)) return put(text);
+    for (const char c : text) {
+      if (c == '\\' || (escape_quote && c == '"')) {
+        put('\\');
+        put(c);
+      } else if (c == '\n') {
+        put('\\');
+        put('n');
+      } else {
+        put(c);
+      }
+    }
+  }
+  // Integers without a decimal point, all others in the shortest form that parses to the same value. At most
+  // kNumberSize bytes.
+  void put_number(double value) {
+    if (std::isfinite(value)) {
+      at_ = write_number(at_, value);
+    } else {
+      put(std::isnan(value) ? std::string_view("NaN")
+          : value > 0       ? std::string_view("+Inf")
+                            : std::string_view("-Inf"));
+    }
+  }
+  void put_count(std::uint64_t count) { at_ = std::to_chars(at_, at_ + kNumberSize, count).ptr; }  // likewise
+
+  void finish() { out_.resize(static_cast<std::size_t>(at_ - out_.data())); }
+
+ private:
+  void grow(std::size_t bytes) {
+    const auto used = static_cast<std::size_t>(at_ - out_.data());
+    out_.resize((used + bytes) * 2);
+    out_.resize(out_.capacity());
+    at_ = out_.data() + used;
+    end_ = out_.data() + out_.size();
+  }
+
+  std::string& out_;
+  char* at_;
+  char* end_;
+};
 
 // The text before each label value of a family, with the closing quote of the previous value: `",gt="`. Built once per
 // family and copied for each sample.
@@ -131,38 +199,7 @@ void write_histograms(TextWriter& writer, const PageView::Family& family) {
   }
 }
 
-}  // namespace
-
-std::string bound_text(double bound) {
-  char digits[kNumberSize];
-  const auto written = [&](std::chars_format format) {
-    return std::string(digits, std::to_chars(digits, digits + sizeof digits, bound, format).ptr);
-  };
-  const double size = std::fabs(bound);
-  if (size != 0 && (size < 1e-4 || size >= 1e6)) return written(std::chars_format::scientific);
-  std::string text = written(std::chars_format::fixed);
-  if (text.find('.') == std::string::npos) text += ".0";
-  return text;
-}
-
-void TextWriter::grow(std::size_t bytes) {
-  const auto used = static_cast<std::size_t>(at_ - out_.data());
-  out_.resize((used + bytes) * 2);
-  out_.resize(out_.capacity());
-  at_ = out_.data() + used;
-  end_ = out_.data() + out_.size();
-}
-
-void TextWriter::put_number(double value) {
-  if (std::isfinite(value)) {
-    at_ = write_number(at_, value);
-  } else {
-    put(std::isnan(value) ? std::string_view("NaN") : value > 0 ? std::string_view("+Inf") : std::string_view("-Inf"));
-  }
-}
-
-void TextWriter::put_count(std::uint64_t count) { at_ = std::to_chars(at_, at_ + kNumberSize, count).ptr; }
-
+// Writes the sample lines of one family. Labels without a value are omitted.
 void write_samples(TextWriter& writer, const PageView::Family& family) {
   if (family.metric->kind == Kind::histogram) return write_histograms(writer, family);
   const MetricDescriptor& metric = *family.metric;
@@ -180,6 +217,96 @@ void write_samples(TextWriter& writer, const PageView::Family& family) {
     writer.put_number(entry.sample->value);
     writer.put('\n');
   }
+}
+
+// The name in the metadata: without _total (counter) or _info (info).
+std::string_view family_name(const MetricDescriptor& metric) {
+  std::string_view name = metric.name;
+  const std::string_view suffix = metric.kind == Kind::counter ? "_total" : metric.kind == Kind::info ? "_info" : "";
+  if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  return name;
+}
+
+// A unit that is not the suffix of the family's name is an error, as is a unit of an info.
+bool may_state_unit(const MetricDescriptor& metric, std::string_view family) {
+  const std::string_view unit = metric.unit;
+  return !unit.empty() && metric.kind != Kind::info && family.size() > unit.size() + 1 && family.ends_with(unit) &&
+         family[family.size() - unit.size() - 1] == '_';
+}
+
+}  // namespace
+
+std::string bound_text(double bound) {
+  char digits[kNumberSize];
+  const auto written = [&](std::chars_format format) {
+    return std::string(digits, std::to_chars(digits, digits + sizeof digits, bound, format).ptr);
+  };
+  const double size = std::fabs(bound);
+  if (size != 0 && (size < 1e-4 || size >= 1e6)) return written(std::chars_format::scientific);
+  std::string text = written(std::chars_format::fixed);
+  if (text.find('.') == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string_view openmetrics_type(Kind kind) {
+  switch (kind) {
+    case Kind::counter:
+      return "counter";
+    case Kind::gauge:
+      return "gauge";
+    case Kind::info:
+      return "info";
+    case Kind::histogram:
+      return "histogram";
+  }
+  return "unknown";
+}
+
+void write_openmetrics(const PageView& page, std::string& out) {
+  TextWriter writer(out);
+  for (const PageView::Family& family : page.families()) {
+    const MetricDescriptor& metric = *family.metric;
+    const std::string_view name = family_name(metric);
+    writer.ensure(3 * name.size() + metric.unit.size() + 2 * metric.help.size() + 64);
+    writer.put("# TYPE ");
+    writer.put(name);
+    writer.put(' ');
+    writer.put(openmetrics_type(metric.kind));
+    if (may_state_unit(metric, name)) {
+      writer.put("\n# UNIT ");
+      writer.put(name);
+      writer.put(' ');
+      writer.put(metric.unit);
+    }
+    writer.put("\n# HELP ");
+    writer.put(name);
+    writer.put(' ');
+    writer.put_escaped(metric.help, true);
+    writer.put('\n');
+    write_samples(writer, family);
+  }
+  writer.ensure(8);
+  writer.put("# EOF\n");
+  writer.finish();
+}
+
+void write_prometheus_text(const PageView& page, std::string& out) {
+  TextWriter writer(out);
+  for (const PageView::Family& family : page.families()) {
+    const MetricDescriptor& metric = *family.metric;
+    writer.ensure(2 * metric.name.size() + 2 * metric.help.size() + 64);
+    writer.put("# HELP ");
+    writer.put(metric.name);
+    writer.put(' ');
+    writer.put_escaped(metric.help, false);
+    writer.put("\n# TYPE ");
+    writer.put(metric.name);
+    writer.put(' ');
+    writer.put(openmetrics_type(metric.kind == Kind::info ? Kind::gauge : metric.kind));
+    writer.put('\n');
+    write_samples(writer, family);
+  }
+  writer.finish();
 }
 
 }  // namespace igpu::exporter

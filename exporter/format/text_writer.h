@@ -7,9 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "igpu/page.h"
-
-// Shared by both text formats, whose sample lines are identical.
+// What both text formats (openmetrics.h, prometheus_text.h) share, whose sample lines are identical.
 namespace igpu::exporter {
 
 // Whether text contains a backslash, a quote or a newline, which is rare. Checked for every label value, hence by
@@ -43,64 +41,9 @@ inline bool needs_escape(std::string_view text) {
   return false;
 }
 
-// Appends to a string that the caller reuses between scrapes. While the writer exists the string is resized to its
-// capacity, so that bytes are stored without a check each; finish() truncates it to the bytes written.
-class TextWriter {
- public:
-  explicit TextWriter(std::string& out) : out_(out) {
-    const std::size_t used = out.size();
-    out_.resize(out_.capacity());
-    at_ = out_.data() + used;
-    end_ = out_.data() + out_.size();
-  }
-  TextWriter(const TextWriter&) = delete;
-  TextWriter& operator=(const TextWriter&) = delete;
-
-  // Reserves space; the calls below must not write more than was reserved.
-  void ensure(std::size_t bytes) {
-    if (static_cast<std::size_t>(end_ - at_) < bytes) grow(bytes);
-  }
-  void put(char c) { *at_++ = c; }
-  void put(std::string_view text) {
-    std::memcpy(at_, text.data(), text.size());
-    at_ += text.size();
-  }
-  // Escapes backslash, newline and, if requested, the quote with a backslash: at most twice the size.
-  void put_escaped(std::string_view text, bool escape_quote) {
-    if (!needs_escape(text)) return put(text);
-    for (const char c : text) {
-      if (c == '\\' || (escape_quote && c == '"')) {
-        put('\\');
-        put(c);
-      } else if (c == '\n') {
-        put('\\');
-        put('n');
-      } else {
-        put(c);
-      }
-    }
-  }
-  // Integers without a decimal point, all others in the shortest form that parses to the same value. At most
-  // kNumberSize bytes.
-  void put_number(double value);
-  void put_count(std::uint64_t count);  // at most kNumberSize bytes
-
-  void finish() { out_.resize(static_cast<std::size_t>(at_ - out_.data())); }
-
- private:
-  void grow(std::size_t bytes);
-
-  std::string& out_;
-  char* at_;
-  char* end_;
-};
-
 // A finite bucket bound as the value of le, in OpenMetrics' canonical form: the shortest text that parses to the same
 // value, always recognisable as a floating-point number (1.0, 0.001, 1.6e-05, 1e+06). Both formats use it, so that a
 // series keeps its name when a scraper changes the format.
 std::string bound_text(double bound);
-
-// Writes the sample lines of one family. Labels without a value are omitted.
-void write_samples(TextWriter& writer, const PageView::Family& family);
 
 }  // namespace igpu::exporter
