@@ -39,7 +39,7 @@ std::string web_config_error(const std::string& file, Log& log) {
 std::string report_for_others(Diagnosis diagnosis, const std::string& program) {
   diagnosis.web_config_file.clear();
   diagnosis.web_config_error.clear();
-  std::erase_if(diagnosis.advice, [](const Advice& advice) { return advice.names_programs; });
+  std::erase_if(*diagnosis.advice, [](const Advice& advice) { return advice.names_programs; });
   std::string text = doctor_text(diagnosis);
   for (std::size_t at = 0; (at = text.find(program, at)) != std::string::npos; at += kProgramName.size())
     text.replace(at, program.size(), kProgramName);

@@ -174,14 +174,6 @@ std::string verdict(const Diagnosis& diagnosis) {
 
 }  // namespace
 
-std::size_t Diagnosis::missing() const { return machine().missing() + (web_config_error.empty() ? 0 : 1); }
-
-bool Diagnosis::asleep() const { return machine().asleep(); }
-
-DiagnosedMachine Diagnosis::machine() const {
-  return {gpus, npus, unbound, findings, failed_collectors, place, advice};
-}
-
 std::string doctor_text(const Diagnosis& diagnosis) {
   std::string out;
   if (!diagnosis.simulated.empty())
@@ -198,7 +190,7 @@ std::string doctor_text(const Diagnosis& diagnosis) {
     const std::string function = gpu.virtual_function ? ", virtual function" : "";
     add_title(out, name + " (" + to_string(gpu.kind) + ", " + to_string(gpu.driver) + function + ")", gpu.address);
     add_states(out, diagnosis.findings, gpu.address, gpu.virtual_function);
-    add_advice(out, diagnosis.advice, gpu.address);
+    if (diagnosis.advice) add_advice(out, *diagnosis.advice, gpu.address);
   }
   for (const snapshot::Npu& npu : diagnosis.npus)
     add_title(out, name_of(npu) + " (NPU, intel_vpu); its features are listed below", npu.address);
@@ -242,7 +234,7 @@ std::string doctor_json(const Diagnosis& diagnosis) {
   if (!diagnosis.simulated.empty()) json.member("simulated", diagnosis.simulated);
   json.member("complete", diagnosis.complete()).member("missing", std::uint64_t{diagnosis.missing()});
   json.member("asleep", diagnosis.asleep());
-  write_diagnosis(json, diagnosis.machine());
+  write_diagnosis(json, diagnosis);
   if (!diagnosis.web_config_file.empty()) {
     json.name("web_config").begin_object().member("file", diagnosis.web_config_file);
     json.member("valid", diagnosis.web_config_error.empty());

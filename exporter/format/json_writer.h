@@ -31,6 +31,13 @@ class JsonWriter {
     return name(key).value(content);
   }
 
+  template <class Values>
+  JsonWriter& array(const Values& values) {
+    begin_array();
+    for (const auto& each : values) value(each);
+    return end_array();
+  }
+
   std::string take() { return std::move(out_); }
 
  private:

@@ -207,15 +207,13 @@ void Api::write_doctor(const ScrapeResult& result, std::string& out) {
   const std::vector<Gpu> gpus = source_.gpus();
   const std::vector<Finding> findings = most_useful_first(result.findings());
   const HostModel host = model_of(PageView(result.lists()));
-  std::optional<std::vector<Advice>> advice;
-  if (page_.read_sysfs) advice = advice_for(host.gpus, gpus, page_.read_sysfs);
-  const DiagnosedMachine machine{gpus,
-                                 host.npus,
-                                 host.unbound,
-                                 findings,
-                                 result.failed_collectors(),
-                                 find_grants_ ? find_grants_(findings) : PlaceOfGrants(),
-                                 advice ? std::optional(std::span<const Advice>(*advice)) : std::nullopt};
+  DiagnosedMachine machine{gpus,
+                           host.npus,
+                           host.unbound,
+                           findings,
+                           result.failed_collectors(),
+                           find_grants_ ? find_grants_(findings) : PlaceOfGrants()};
+  if (page_.read_sysfs) machine.advice = advice_for(host.gpus, gpus, page_.read_sysfs);
   const BuildInfo build = build_info();
   JsonWriter json;
   json.begin_object().member("version", build.version).member("revision", build.revision);

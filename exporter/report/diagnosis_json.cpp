@@ -54,9 +54,7 @@ void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine) {
   write_features(json, machine.findings, "");
   json.end_object().name("fixes").begin_array();
   for (const Fix& fix : fixes_for(machine.findings)) {
-    json.begin_object().member("hint", fix.hint).name("causes").begin_array();
-    for (const std::string& cause : fix.causes) json.value(cause);
-    json.end_array().name("brings").begin_array();
+    json.begin_object().member("hint", fix.hint).name("causes").array(fix.causes).name("brings").begin_array();
     for (const auto& findings : {fix.findings, fix.optional}) {
       for (const Finding* finding : findings) {
         json.begin_object().member("feature", finding->feature->name);
@@ -74,13 +72,9 @@ void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine) {
   for (const GrantStep& step : machine.place.steps) {
     json.begin_object();
     if (!step.text.empty()) json.member("text", step.text);
-    json.name("lines").begin_array();
-    for (const std::string& line : step.lines) json.value(line);
-    json.end_array().end_object();
+    json.name("lines").array(step.lines).end_object();
   }
-  json.end_array().end_object().name("failed_collectors").begin_array();
-  for (const std::string_view collector : machine.failed_collectors) json.value(collector);
-  json.end_array();
+  json.end_array().end_object().name("failed_collectors").array(machine.failed_collectors);
 }
 
 }  // namespace igpu::exporter

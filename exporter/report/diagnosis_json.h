@@ -23,13 +23,14 @@ namespace igpu::exporter {
 using FindGrants = std::function<PlaceOfGrants(std::span<const Finding>)>;
 
 struct DiagnosedMachine {
-  std::span<const Gpu> gpus;
-  std::span<const snapshot::Npu> npus;
-  std::span<const snapshot::Unbound> unbound;
+  std::vector<Gpu> gpus;
+  std::vector<snapshot::Npu> npus;
+  std::vector<snapshot::Unbound> unbound;
+  // Both of the scrape, which must outlive this.
   std::span<const Finding> findings;
-  std::span<const std::string_view> failed_collectors;
+  std::span<const std::string_view> failed_collectors;  // the log says what failed
   PlaceOfGrants place;
-  std::optional<std::span<const Advice>> advice = {};  // what no missing feature tells; nullopt: not looked for
+  std::optional<std::vector<Advice>> advice = std::nullopt;  // what no missing feature tells; nullopt: not looked for
 
   std::size_t missing() const;  // features, failed collectors, and drivers of GPUs
   bool complete() const { return missing() == 0 && !(gpus.empty() && npus.empty()); }
