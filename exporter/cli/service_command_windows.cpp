@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <charconv>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
@@ -15,6 +14,7 @@
 #include "platform/event_log.h"
 #include "platform/own_process.h"
 #include "platform/windows_headers.h"
+#include "text/ascii.h"
 
 namespace igpu::exporter {
 namespace {
@@ -168,13 +168,11 @@ int netsh(const std::wstring& arguments) {
 constexpr wchar_t kRule[] = L"name=intel-gpu-exporter";
 
 int allow(const std::string& port) {
-  unsigned number = 0;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (error != std::errc() || end != port.data() + port.size() || number == 0 || number > 65'535)
-    throw UsageError("service allow: " + port + " is not a port number");
+  const auto number = number_of<std::uint16_t>(port);
+  if (!number || *number == 0) throw UsageError("service allow: " + port + " is not a port number");
   (void)netsh(std::wstring(L"delete rule ") + kRule);  // of another port
   const std::wstring rule =
-      std::wstring(L"add rule ") + kRule + L" dir=in action=allow protocol=TCP localport=" + std::to_wstring(number);
+      std::wstring(L"add rule ") + kRule + L" dir=in action=allow protocol=TCP localport=" + std::to_wstring(*number);
   if (netsh(rule) != 0) throw std::runtime_error("the firewall rejected the rule; run it as an administrator");
   return print("The firewall lets other machines reach TCP port " + port + ".\n");
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 
 #include "cli/flags.h"
@@ -29,13 +28,6 @@ std::vector<std::string> split(std::string_view text, std::string_view separator
   return parts;
 }
 
-std::optional<std::uint64_t> parsed(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 void Setting::refuse(const std::string& why) const { throw UsageError(origin + ": \"" + text() + "\" " + why); }
@@ -46,7 +38,7 @@ const std::string& Setting::file() const {
 }
 
 std::uint64_t Setting::number(std::uint64_t least, std::uint64_t most) const {
-  const std::optional<std::uint64_t> value = parsed(text());
+  const std::optional<std::uint64_t> value = number_of<std::uint64_t>(text());
   if (!value || *value < least || *value > most)
     refuse("is not a number from " + std::to_string(least) + " to " + std::to_string(most));
   return *value;
@@ -62,7 +54,7 @@ std::uint64_t Setting::size(std::uint64_t least) const {
     unit = std::uint64_t{1} << (10 * (at + 1));
     digits.remove_suffix(1);
   }
-  const std::optional<std::uint64_t> value = parsed(digits);
+  const std::optional<std::uint64_t> value = number_of<std::uint64_t>(digits);
   if (!value || *value > kMost / unit || *value * unit < least)
     refuse("is not a size from " + std::to_string(least) + " bytes to 1024G, such as 64M");
   return *value * unit;

@@ -2,6 +2,7 @@
 #include "client/target.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 
 #include "text/ascii.h"
@@ -20,15 +21,7 @@ bool has_port(std::string_view authority) {
   return authority.find(':', bracket == std::string_view::npos ? 0 : bracket) != std::string_view::npos;
 }
 
-bool is_port(std::string_view text) {
-  if (text.empty() || text.size() > 5) return false;
-  unsigned value = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return false;
-    value = value * 10 + static_cast<unsigned>(c - '0');
-  }
-  return value > 0 && value <= 65535;
-}
+bool is_port(std::string_view text) { return text.size() <= 5 && number_of<std::uint16_t>(text).value_or(0) > 0; }
 
 void check_authority(std::string_view text, std::string_view authority) {
   if (authority.starts_with('[') && authority.find(']') == std::string_view::npos) refuse(text, "lacks a ]");
@@ -42,16 +35,12 @@ void check_authority(std::string_view text, std::string_view authority) {
 }
 
 std::string percent_decoded(std::string_view text) {
-  const auto digit = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    const char lower = to_lower(c);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-  };
   std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool encoded = text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
-    out += encoded ? static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2])) : text[i];
-    if (encoded) i += 2;
+  while (!text.empty()) {
+    const auto byte =
+        text.front() == '%' && text.size() > 2 ? number_of<unsigned char>(text.substr(1, 2), 16) : std::nullopt;
+    out += byte ? static_cast<char>(*byte) : text.front();
+    text.remove_prefix(byte ? 3 : 1);
   }
   return out;
 }

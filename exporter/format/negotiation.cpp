@@ -42,10 +42,8 @@ std::string_view unquoted(std::string_view value) {
 
 // A quality from 0 to 1; empty for anything else.
 std::optional<double> quality(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value <= 1)) return std::nullopt;
-  return value;
+  const std::optional<double> value = number_of<double>(text, std::chars_format::fixed);
+  return value && *value >= 0 && *value <= 1 ? value : std::nullopt;
 }
 
 struct Parameter {

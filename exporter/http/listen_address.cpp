@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/listen_address.h"
 
-#include <charconv>
 #include <stdexcept>
+
+#include "text/ascii.h"
 
 namespace igpu::exporter {
 namespace {
@@ -26,11 +27,9 @@ ListenAddress parse_listen_address(std::string_view text) {
   }
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) refuse(text, "the port is missing");
-  const std::string_view port = text.substr(colon + 1);
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
-  if (port.empty() || error != std::errc() || end != port.data() + port.size()) {
-    refuse(text, "the port is not a number from 0 to 65535");
-  }
+  const auto port = number_of<std::uint16_t>(text.substr(colon + 1));
+  if (!port) refuse(text, "the port is not a number from 0 to 65535");
+  address.port = *port;
   std::string_view host = text.substr(0, colon);
   if (host.empty()) return address;
   if (host.front() == '[') {

@@ -14,6 +14,14 @@
 // The devices that intel_gpu_top -L lists, and the filter of -d that chooses one of them.
 namespace igpu::exporter {
 
+// What igt calls a family of GPUs, and the generation that it shows beside it: "dg2", 12.
+struct Codename {
+  std::string_view name;  // "": unknown
+  int generation = 0;
+};
+// By PCI device id (include/drm/intel/pciids.h), as intel_gpu_top -L and its filter device= name them.
+Codename igt_codename(std::uint16_t device_id);
+
 // A PCI device with a DRM node, of any vendor.
 struct DrmDevice {
   std::string path;  // below /sys: "/sys/devices/pci0000:00/0000:00:02.0"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -8,27 +7,17 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <memory>
-#include <span>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 #include "platform/process_usage.h"
 
 namespace igpu::exporter {
 namespace {
-
-std::string_view read_file(const char* path, std::span<char> buffer) {
-  const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
-  if (!file) return {};
-  std::size_t total = 0;
-  while (total < buffer.size()) {
-    const ssize_t size = ::read(file.get(), buffer.data() + total, buffer.size() - total);
-    if (size <= 0) break;
-    total += static_cast<std::size_t>(size);
-    if (total < buffer.size()) break;  // procfs returns all it has, up to the requested size
-  }
-  return {buffer.data(), total};
-}
 
 std::optional<double> number(std::string_view text) {
   unsigned long long value = 0;
@@ -45,51 +34,32 @@ std::optional<double> start_ticks(std::string_view stat) {
   return at == std::string_view::npos ? std::nullopt : number(stat.substr(at + 1));
 }
 
-// Seconds since the epoch, from /proc/stat. Read in pieces: that file has a line for each CPU and interrupt.
+// Seconds since the epoch.
 std::optional<double> boot_time() {
-  constexpr std::string_view kKey = "\nbtime ";
-  constexpr std::size_t kOverlap = 32;  // the key and its number
-  const UniqueFd file(::open("/proc/stat", O_RDONLY | O_CLOEXEC));
-  std::array<char, 4096> buffer{};
-  std::size_t kept = 0;
-  while (file) {
-    const ssize_t size = ::read(file.get(), buffer.data() + kept, buffer.size() - kept);
-    if (size <= 0) break;
-    const std::string_view text(buffer.data(), kept + static_cast<std::size_t>(size));
-    const std::size_t at = text.find(kKey);
-    if (at != std::string_view::npos && text.find('\n', at + 1) != std::string_view::npos) {
-      return number(text.substr(at + kKey.size()));
-    }
-    kept = std::min(at != std::string_view::npos ? text.size() - at : kOverlap, text.size());
-    if (kept == buffer.size()) break;
-    std::copy(text.end() - static_cast<std::ptrdiff_t>(kept), text.end(), buffer.begin());
-  }
+  constexpr std::string_view kKey = "btime ";
+  std::ifstream stat("/proc/stat");
+  for (std::string line; std::getline(stat, line);)
+    if (line.starts_with(kKey)) return number(std::string_view(line).substr(kKey.size()));
   return std::nullopt;
 }
 
 std::optional<double> start_time() {
-  std::array<char, 1024> buffer{};
-  const auto ticks = start_ticks(read_file("/proc/self/stat", buffer));
+  std::ifstream stat("/proc/self/stat");
+  const auto ticks = start_ticks(std::string(std::istreambuf_iterator<char>(stat), {}));
   const auto boot = boot_time();
   if (!ticks || !boot) return std::nullopt;
   return *boot + *ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
 std::optional<double> open_descriptors() {
   // Since Linux 6.2 the directory's size is their number; earlier kernels report 0 and they must be listed.
   struct stat facts {};
   if (::stat("/proc/self/fd", &facts) == 0 && facts.st_size > 0) return static_cast<double>(facts.st_size);
-  const std::unique_ptr<DIR, CloseDirectory> directory(::opendir("/proc/self/fd"));
-  if (!directory) return std::nullopt;
+  std::error_code error;
+  std::filesystem::directory_iterator entry("/proc/self/fd", error);
   double count = -1;  // without the directory's own descriptor
-  while (const dirent* entry = ::readdir(directory.get())) {
-    if (entry->d_name[0] != '.') ++count;
-  }
-  return count;
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) ++count;
+  return error ? std::nullopt : std::optional(count);
 }
 
 std::optional<double> threads() {

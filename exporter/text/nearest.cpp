@@ -9,23 +9,19 @@ namespace {
 
 // Edit distance: letters to change, insert, remove, or swap with their neighbour to turn a into b.
 std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before(b.size() + 1);
-  std::vector<std::size_t> previous(b.size() + 1);
-  std::vector<std::size_t> current(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) previous[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    current[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      current[j] = std::min({change, previous[j] + 1, current[j - 1] + 1});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        current[j] = std::min(current[j], before[j - 2] + 1);
-      }
+  // of[i][j]: from the first i letters of a to the first j of b.
+  std::vector<std::vector<std::size_t>> of(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      of[i][j] = i + j;
+      if (i == 0 || j == 0) continue;
+      const std::size_t change = of[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      of[i][j] = std::min({change, of[i - 1][j] + 1, of[i][j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        of[i][j] = std::min(of[i][j], of[i - 2][j - 2] + 1);
     }
-    before.swap(previous);
-    previous.swap(current);
   }
-  return previous[b.size()];
+  return of[a.size()][b.size()];
 }
 
 constexpr std::size_t kMaximum = 64;  // a longer word is not a typing error

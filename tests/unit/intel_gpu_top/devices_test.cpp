@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "intel_gpu_top/codenames.h"
 #include "support/paths.h"
 
 using namespace igpu;
