@@ -3,7 +3,6 @@
 
 #include "cli/flags.h"
 #include "cli/intel_gpu_top_arguments.h"
-#include "cli/system_commands.h"
 
 namespace igpu::exporter {
 namespace {

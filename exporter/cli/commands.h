@@ -19,6 +19,8 @@ int flights(const Options& options);      // operand: a URL, or a folder; none: 
 int capture(const Options& options);      // operand: the file to write
 int healthcheck(const Options& options);  // of a running exporter with the same flags
 
+int service_command(const Options& options);  // on Windows only; the first operand is what to do
+
 // Only in the static file: what a package brings and does.
 int setup_command(const Options& options);
 int completion(const Options& options);  // operand: the shell

@@ -10,7 +10,6 @@
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/sandbox_plan.h"
-#include "cli/workload_rules.h"
 #include "cli/write_capture.h"
 #include "igpu/model.h"
 #include "igpu/monitor.h"
@@ -19,6 +18,7 @@
 #include "self/build_info.h"
 #include "service/watched_files.h"
 #include "web_config/web_config_file.h"
+#include "workloads/rules_file.h"
 
 namespace igpu::exporter {
 namespace {

@@ -61,7 +61,9 @@ struct Command {
 const std::vector<CommandFlag>& all_flags();
 void add_action_flags(std::vector<CommandFlag>& flags);  // those of trace and level-zero
 void add_intel_gpu_top_flags(std::vector<CommandFlag>& flags);
-const std::vector<Command>& all_commands();          // the first one is the default
+const std::vector<Command>& all_commands();  // the first one is the default
+// These, and those of this system only. Commands that it does not have are hidden; they say so when they are run.
+std::vector<Command> with_commands_of_system(std::vector<Command> commands);
 const Command* find_command(std::string_view name);  // null: unknown command
 
 std::string environment_name(const CommandFlag& flag);  // INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS

@@ -81,11 +81,7 @@ int print_remote(const Options& options, const std::string& place) {
   target.url += "/" + std::to_string(*wanted.number) + (wanted.trace ? ".pftrace" : ".jsonl");
   const std::string flight = fetched(target, client);
   if (wanted.file.empty()) return print(flight);
-  try {
-    NewFile(wanted.file, 0600).finish(flight, NewFile::Existing::stays);
-  } catch (const FileError& error) {
-    throw std::runtime_error(wanted.file + ": " + error.what());
-  }
+  with_path(wanted.file, [&] { NewFile(wanted.file, 0600).finish(flight, NewFile::Existing::stays); });
   return EXIT_SUCCESS;
 }
 

@@ -127,7 +127,7 @@ class Records {
 int stream(const Options& options, const std::string& device, int descriptor) {
   const IntelGpuTopArguments& wanted = options.intel_gpu_top;
   const bool to_stdout = descriptor == STDOUT_FILENO;
-  StatsOutput output({.descriptor = descriptor, .only_interrupts = true, .longest_wait = kLongestWait});
+  StatsOutput output({.descriptor = descriptor, .longest_wait = kLongestWait});
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
   Records records(device, wanted, to_stdout);
   records.begin();

@@ -47,16 +47,12 @@ std::string folder_of(const Options& options) {
 }
 
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
-  try {
-    UniqueFd file = open_to_write(path);
-    (void)!::ftruncate(file.get(), 0);                                                        // not for a device
-    __gnu_cxx::stdio_filebuf<char> buffer(file.release(), std::ios::out | std::ios::binary);  // closes it
-    std::ostream out(&buffer);
-    write(out);
-    if (!out.flush()) throw std::runtime_error(path + ": " + std::generic_category().message(errno));
-  } catch (const FileError& error) {
-    throw std::runtime_error(path + ": " + error.what());
-  }
+  UniqueFd file = with_path(path, [&] { return open_to_write(path); });
+  (void)!::ftruncate(file.get(), 0);                                                        // not for a device
+  __gnu_cxx::stdio_filebuf<char> buffer(file.release(), std::ios::out | std::ios::binary);  // closes it
+  std::ostream out(&buffer);
+  write(out);
+  if (!out.flush()) throw std::runtime_error(path + ": " + std::generic_category().message(errno));
 }
 
 void write_file(const std::string& path, const std::string& text) {
@@ -65,23 +61,15 @@ void write_file(const std::string& path, const std::string& text) {
 
 // A log, a CSV or a page; kept, because what is read from it points into it.
 std::string contents(const std::string& path, std::size_t most) {
-  try {
-    return read_regular_file(path, most);
-  } catch (const FileError& error) {
-    throw std::runtime_error(path + ": " + error.what());
-  }
+  return with_path(path, [&] { return read_regular_file(path, most); });
 }
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
 // Whether it begins as a log or a CSV does: these may be large.
 bool is_record_of_calls(const std::string& path) {
-  try {
-    const std::string head = RegularFile(path).first(kLogHead);
-    return is_csv(head) || LevelZeroLogReader::open(bytes_of(head));
-  } catch (const FileError& error) {
-    throw std::runtime_error(path + ": " + error.what());
-  }
+  const std::string head = with_path(path, [&] { return RegularFile(path).first(kLogHead); });
+  return is_csv(head) || LevelZeroLogReader::open(bytes_of(head));
 }
 
 void write_report(const std::string& path, const ReportInput& input) {

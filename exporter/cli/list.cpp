@@ -6,7 +6,6 @@
 #include "cli/chosen_gpus.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/workload_rules.h"
 #include "igpu/model.h"
 #include "igpu/monitor.h"
 #include "report/gpu_json.h"
@@ -14,6 +13,7 @@
 #include "report/no_gpu.h"
 #include "text/unicode.h"
 #include "text/wrap.h"
+#include "workloads/rules_file.h"
 
 namespace igpu::exporter {
 namespace {

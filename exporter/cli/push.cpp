@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "platform/host_name.h"
+#include "platform/own_process.h"
 #include "push/credentials.h"
 #include "push/curl_session.h"
 #include "push/helper_target.h"

@@ -14,12 +14,12 @@
 #include "cli/output.h"
 #include "cli/stats_output.h"
 #include "cli/usage_error.h"
-#include "cli/workload_rules.h"
 #include "igpu/monitor.h"
 #include "query/output.h"
 #include "query/xpu_smi.h"
 #include "report/no_gpu.h"
 #include "service/regular_file.h"
+#include "workloads/rules_file.h"
 
 namespace igpu::exporter {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "cli/workload_rules.h"
 #include "igpu/monitor.h"
+#include "workloads/rules_file.h"
 
 namespace igpu::exporter {
 namespace {

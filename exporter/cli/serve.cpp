@@ -15,7 +15,6 @@
 #include "cli/place.h"
 #include "cli/push.h"
 #include "cli/sandbox_plan.h"
-#include "cli/workload_rules.h"
 #include "flights/flight_metrics.h"
 #include "http/host_check.h"
 #include "http/listen.h"
@@ -27,7 +26,6 @@
 #include "pages/metrics_handler.h"
 #include "pages/routes.h"
 #include "pages/scrape_source.h"
-#include "platform/host_name.h"
 #include "platform/own_process.h"
 #include "sandbox/sandbox.h"
 #include "self/build_info.h"
@@ -40,6 +38,7 @@
 #include "service/systemd.h"
 #include "web_config/follower.h"
 #include "web_config/guard.h"
+#include "workloads/rules_file.h"
 
 namespace igpu::exporter {
 namespace {

@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include "cli/command_line.h"
+#include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/service_command.h"
 #include "cli/usage_error.h"
 #include "platform/event_log.h"
 #include "platform/own_process.h"

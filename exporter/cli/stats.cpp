@@ -9,10 +9,10 @@
 #include "cli/stats_output.h"
 #include "cli/stats_summary.h"
 #include "cli/stats_writer.h"
-#include "cli/workload_rules.h"
 #include "format/gauge_columns.h"
 #include "igpu/monitor.h"
 #include "report/no_gpu.h"
+#include "workloads/rules_file.h"
 
 namespace igpu::exporter {
 namespace {

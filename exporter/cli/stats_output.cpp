@@ -2,7 +2,6 @@
 #include "cli/stats_output.h"
 
 #include <cstdio>
-#include <stdexcept>
 
 #include "service/new_file.h"
 
@@ -10,11 +9,7 @@ namespace igpu::exporter {
 
 StatsOutput::Outcome StatsOutput::write(std::string_view text) {
   if (file_.empty() || text.empty()) return write_stream(text);
-  try {
-    NewFile(file_, mode_of_file()).finish(text, NewFile::Existing::is_replaced);
-  } catch (const FileError& error) {
-    throw std::runtime_error(file_ + ": " + error.what());
-  }
+  with_path(file_, [&] { NewFile(file_, mode_of_file()).finish(text, NewFile::Existing::is_replaced); });
   return Outcome::goes_on;
 }
 

@@ -22,10 +22,9 @@ class StatsOutput {
   // file: "" for standard output.
   explicit StatsOutput(bool handles_signals, std::string file = {});
 
-  // Of a program that stands for another one.
+  // Of a program that stands for another one: SIGTERM ends it.
   struct Manner {
     int descriptor;                          // where it writes
-    bool only_interrupts;                    // SIGTERM ends the program
     std::chrono::milliseconds longest_wait;  // of write(), for a reader that does not read; SIGINT ends it
   };
   explicit StatsOutput(const Manner& manner);

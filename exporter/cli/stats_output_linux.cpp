@@ -31,10 +31,7 @@ StatsOutput::StatsOutput(bool handles_signals, std::string file)
 StatsOutput::StatsOutput(const Manner& manner) : StatsOutput(false) {
   descriptor_ = manner.descriptor;
   longest_wait_ = manner.longest_wait;
-  if (manner.only_interrupts)
-    signals_.emplace(std::initializer_list<int>{SIGINT});
-  else
-    signals_.emplace();
+  signals_.emplace(std::initializer_list<int>{SIGINT});
 }
 
 std::optional<StatsOutput::Outcome> StatsOutput::wait_for_reader() {

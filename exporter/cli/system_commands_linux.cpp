@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/system_commands.h"
+#include "cli/flags.h"
 
 namespace igpu::exporter {
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <string_view>
 
-#include "cli/service_command.h"
-#include "cli/system_commands.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
 
 namespace igpu::exporter {
 

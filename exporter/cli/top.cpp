@@ -18,7 +18,6 @@
 #include "cli/output.h"
 #include "cli/stats_output.h"
 #include "cli/usage_error.h"
-#include "cli/workload_rules.h"
 #include "client/http_fetcher.h"
 #include "client/target.h"
 #include "igpu/monitor.h"
@@ -29,6 +28,7 @@
 #include "top/live_view.h"
 #include "top/sources.h"
 #include "top/terminal.h"
+#include "workloads/rules_file.h"
 
 namespace igpu::exporter {
 namespace {

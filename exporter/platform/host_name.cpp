@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platform/host_name.h"
-
 #include <array>
 
+#include "platform/own_process.h"
 #include "platform/sockets.h"
 #ifndef _WIN32
 #include <unistd.h>

@@ -26,4 +26,7 @@ void return_freed_memory();
 std::string user_name();     // of the user of this process, for messages about files it may not read
 std::string program_file();  // "": unknown
 
+// The name of this machine or container, as gethostname(2) has it; "unknown" if it has none.
+std::string own_host_name();
+
 }  // namespace igpu::exporter

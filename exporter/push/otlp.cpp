@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "platform/host_name.h"
+#include "platform/own_process.h"
 #include "push/otlp_response.h"
 #include "self/build_info.h"
 

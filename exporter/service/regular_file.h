@@ -19,6 +19,16 @@ class FileError : public std::runtime_error {
   int error_;
 };
 
+// The result of use; an error of the file at path names it.
+template <class Use>
+auto with_path(const std::string& path, const Use& use) {
+  try {
+    return use();
+  } catch (const FileError& error) {
+    throw std::runtime_error(path + ": " + error.what());
+  }
+}
+
 // A file that a user names, perhaps in a folder where others may write: it must not be a FIFO, which could block the
 // program, or a device, which could be endless.
 class RegularFile {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "igpu/log.h"
+#include "igpu/options.h"
 #include "igpu/workload_rules.h"
 #include "service/watched_files.h"
 
@@ -41,5 +42,10 @@ class WorkloadRulesFile final : public WorkloadRuleSource {
   FileStamps stamps_;  // of the last attempt
   std::shared_ptr<const WorkloadRules> rules_;
 };
+
+// The file of --workload.rules; "" for none.
+std::string workload_rules_file(const MonitorOptions& options);
+// The options with the rules of that file. Throws FlagFileError. log must outlive the monitor that is made with them.
+MonitorOptions with_workload_rules(MonitorOptions options, Log& log);
 
 }  // namespace igpu::exporter

@@ -41,7 +41,7 @@ TEST_CASE("a reader that does not read is waited for, but not for ever") {
   sigset_t before;
   REQUIRE(::pthread_sigmask(SIG_BLOCK, nullptr, &before) == 0);
   const Pipe pipe;
-  StatsOutput output({.descriptor = pipe.write.get(), .only_interrupts = true, .longest_wait = 50ms});
+  StatsOutput output({.descriptor = pipe.write.get(), .longest_wait = 50ms});
   CHECK(output.write("a record\n") == StatsOutput::Outcome::goes_on);
   try {
     (void)output.write(kMuch);
@@ -50,7 +50,7 @@ TEST_CASE("a reader that does not read is waited for, but not for ever") {
     CHECK(error.code().value() == ETIMEDOUT);
   }
   // An interrupt ends the wait.
-  StatsOutput patient({.descriptor = pipe.write.get(), .only_interrupts = true, .longest_wait = 1h});
+  StatsOutput patient({.descriptor = pipe.write.get(), .longest_wait = 1h});
   REQUIRE(::raise(SIGINT) == 0);
   CHECK(patient.write(kMuch) == StatsOutput::Outcome::interrupted);
   CHECK(patient.wait_until(std::chrono::steady_clock::now() + 1h) == StatsOutput::Outcome::interrupted);
@@ -64,7 +64,7 @@ TEST_CASE("a reader that does not read is waited for, but not for ever") {
 
 TEST_CASE("a reader that leaves ends the stream, also between two records") {
   Pipe pipe;
-  StatsOutput output({.descriptor = pipe.write.get(), .only_interrupts = true, .longest_wait = 1h});
+  StatsOutput output({.descriptor = pipe.write.get(), .longest_wait = 1h});
   pipe.read = UniqueFd();
   CHECK(output.wait_until(std::chrono::steady_clock::now() + 1h) == StatsOutput::Outcome::reader_gone);
   CHECK(output.write("a record\n") == StatsOutput::Outcome::reader_gone);
