@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/scan.h"
 #include "monitor/bug_text.h"
 #include "source/core_dumps.h"
 #include "source/kernel_log_record.h"
@@ -43,32 +43,28 @@ constexpr std::array<std::string_view, 7> kFirmwareFiles{
     "gt1/uc/huc_info"};
 
 std::string why_not_read(const Absent& absent) {
-  if (absent.reason == Reason::permission) return "not permitted; root may read it";
-  return "not there";
+  return absent.reason == Reason::permission ? "not permitted; root may read it" : "not there";
 }
 
 class BugFiles {
  public:
   BugFiles(Machine& machine, capture::Masks& masks, CaptureOutcome& outcome)
-      : machine_(machine), masks_(masks), outcome_(outcome), small_(std::size_t{64} << 10U) {}
+      : machine_(machine), masks_(masks), outcome_(outcome), buffer_(kMostOfDump) {}
 
   void add_system() {
-    std::string text = "release " + first_line(machine_.proc, "sys/kernel/osrelease") + "\nversion " +
-                       first_line(machine_.proc, "sys/kernel/version") + "\ncommand line ";
-    const auto command = machine_.proc.read_start("cmdline", small_);
-    text += command ? masked_command_line(*command) : std::string("unknown");
+    for (const std::string_view file : {"sys/kernel/osrelease", "sys/kernel/version"})
+      if (const auto text = machine_.proc.read_start(file, buffer_)) add("proc/" + std::string(file), *text);
+    if (const auto command = machine_.proc.read_start("cmdline", buffer_))
+      add("proc/cmdline", masked_command_line(*command) + '\n');
     for (const std::string_view driver : {"i915", "xe"}) {
       const std::string folder = "module/" + std::string(driver) + "/parameters";
-      for (const std::string& name : sorted_names(machine_.sys, folder))
-        append_file(text, folder + '/' + name, std::string(driver) + '.' + name);
+      for (const std::string& name : sorted_names(machine_.sys, folder)) copy(folder + '/' + name);
     }
-    add("system", text + '\n');
   }
 
   void add_log(std::span<const Gpu> gpus) {
     const auto& log = machine_.kernel_log;
     if (!log) return leave_out("the kernel log is not in it: " + why_not_read(log.absent()) + " (/dev/kmsg)");
-    buffer_.resize(KernelMessages::kLongest);
     for (std::size_t i = 0; i < kMostRecords; ++i) {
       const auto message = (*log)->next(buffer_);
       if (!message || message->state == KernelMessage::State::none) break;
@@ -79,30 +75,26 @@ class BugFiles {
       if (const auto record = parse_kernel_log_record(message->text)) take(*record, gpus);
     }
     if (is_warning_) keep_warning();  // the log ends in it
-    std::string text;
-    for (const std::string& line : log_) text += line;
-    add("kernel-log", std::move(text));
+    cut_log();
     if (log_is_cut_) leave_out("of the kernel log only the newest lines are in it");
+    add("kernel-log", log_);
   }
 
   void add_gpu(const Gpu& gpu) {
     const bool is_awake = !is_asleep(gpu);
-    std::string pci;
-    for (std::string path = gpu.pci_path; is_device(path); path.resize(path.rfind('/'))) {
-      pci += name_of(path);
-      pci += '\n';
-      for (const std::string_view file : kPciFiles) append_file(pci, path + '/' + std::string(file), file);
+    // Up to the root of the bus, which is no device: "devices/pci0000:00".
+    for (std::string path = gpu.pci_path; path.find('/') != std::string::npos && !last_part(path).starts_with("pci");
+         path.resize(path.rfind('/'))) {
+      for (const std::string_view file : kPciFiles) copy(path + '/' + std::string(file));
       // A sleeping GPU lets the ports above it sleep.
       for (const std::string_view file : kPciFilesAwake)
-        if (is_awake) append_file(pci, path + '/' + std::string(file), file);
-      pci += '\n';
+        if (is_awake) copy(path + '/' + std::string(file));
     }
-    add(gpu.address + "/pci", std::move(pci));
     if (is_awake)
       add_firmware(gpu);
     else
       leave_out(gpu.address + " sleeps and was not woken: its firmware and core dump are not in it");
-    if (gpu.driver == Driver::i915) add_dump(gpu, "class/drm/" + gpu.card + "/error", "error-state");
+    if (gpu.driver == Driver::i915) add_dump("class/drm/" + gpu.card + "/error");
   }
 
   void add_core_dumps(std::span<const Gpu> gpus) {
@@ -110,57 +102,38 @@ class BugFiles {
     if (!dumps) return;
     for (const CoreDump& dump : *dumps) {
       const auto gpu = std::ranges::find(gpus, dump.pci_path, &Gpu::pci_path);
-      if (gpu == gpus.end()) continue;
       // The kernel makes the text of a large one from the GPU's memory.
-      if (is_asleep(*gpu)) continue;
-      const std::string folder = dump.content.substr(0, dump.content.rfind('/'));
-      add_dump(*gpu, dump.content, std::string(name_of(folder)) + "-data");
+      if (gpu != gpus.end() && !is_asleep(*gpu)) add_dump(dump.content);
     }
   }
 
  private:
-  // Not the root of the bus: "devices/pci0000:00".
-  static bool is_device(std::string_view path) {
-    return path.find('/') != std::string_view::npos && !name_of(path).starts_with("pci");
-  }
-  static std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-  void add(const std::string& name, std::string text) { outcome_.files["bug/" + name] = std::move(text); }
+  void add(const std::string& path, std::string_view text) { outcome_.files["bug/" + path] = text; }
   void leave_out(std::string line) { outcome_.left_out.push_back(std::move(line)); }
 
+  bool copy(const std::string& path) {
+    const auto text = machine_.sys.read_start(path, buffer_);
+    if (text) add("sys/" + path, *text);
+    return static_cast<bool>(text);
+  }
+
   bool is_asleep(const Gpu& gpu) {
-    const std::string status = first_line(machine_.sys, gpu.pci_path + "/power/runtime_status");
-    return status == "unknown" || status.starts_with("suspend");
-  }
-
-  std::string first_line(const Directory& from, const std::string& path) {
-    const auto text = from.read_start(path, small_);
-    return text ? std::string(text->substr(0, text->find('\n'))) : std::string("unknown");
-  }
-
-  void append_file(std::string& to, const std::string& path, std::string_view name) {
-    const auto text = machine_.sys.read_start(path, small_);
-    if (!text) return;
-    std::string_view content = *text;
-    while (content.ends_with('\n')) content.remove_suffix(1);
-    const bool is_long = content.find('\n') != std::string_view::npos;
-    (((to += '\n') += name) += is_long ? ":\n" : " ") += content;
+    const auto status = machine_.sys.read_start(gpu.pci_path + "/power/runtime_status", buffer_);
+    return !status || status->starts_with("suspend");
   }
 
   void add_firmware(const Gpu& gpu) {
-    std::string text;
     std::string folder = "kernel/debug/dri/" + gpu.address;
     if (!machine_.sys.stat(folder) && gpu.card.starts_with("card")) folder = "kernel/debug/dri/" + gpu.card.substr(4);
-    for (const std::string_view file : kFirmwareFiles) append_file(text, folder + '/' + std::string(file), file);
-    if (text.empty()) return leave_out("the firmware of " + gpu.address + " is not in it: root may read debugfs");
-    add(gpu.address + "/firmware", text + '\n');
+    bool found = false;
+    for (const std::string_view file : kFirmwareFiles) found = copy(folder + '/' + std::string(file)) || found;
+    if (!found) leave_out("the firmware of " + gpu.address + " is not in it: root may read debugfs");
   }
 
-  void add_dump(const Gpu& gpu, const std::string& path, const std::string& name) {
+  void add_dump(const std::string& path) {
     const std::size_t most = std::min(kMostOfDump, kMostOfDumps - dumped_);
     if (most == 0) return leave_out("sys/" + path + " is not in it: there are too many");
-    std::vector<char> buffer(most);
-    const auto text = machine_.sys.read_start(path, buffer);
+    const auto text = machine_.sys.read_start(path, std::span(buffer_).first(most));
     if (text.is_failure()) return leave_out("sys/" + path + " is not in it: " + text.failure().code.message());
     if (text.is_absent() && text.absent().reason != Reason::permission) return;  // the dump has gone
     if (!text) return leave_out("sys/" + path + " is not in it: " + why_not_read(text.absent()));
@@ -169,8 +142,8 @@ class BugFiles {
     if (text->size() == most)
       leave_out("of sys/" + path + " only the first " + std::to_string(most >> 20U) +
                 " MiB are in it: copy the file before the driver removes it");
-    leave_out(gpu.address + '/' + name + " holds GPU memory of the program that hung");
-    add(gpu.address + '/' + name, masked_dump(*text, masks_));
+    leave_out("bug/sys/" + path + " holds GPU memory of the program that hung");
+    add("sys/" + path, masked_dump(*text, masks_));
   }
 
   void take(const KernelLogRecord& record, std::span<const Gpu> gpus) {
@@ -191,15 +164,14 @@ class BugFiles {
     if (is_of_gpu || is_of_warning(record.text)) {
       warning_is_ours_ = warning_is_ours_ || is_of_gpu || record.text.find("[i915]") != std::string_view::npos ||
                          record.text.find("[xe]") != std::string_view::npos;
-      warning_.push_back(line_of(record));
+      warning_ += line_of(record);
     }
     if (++seen_of_warning_ == kMostOfWarning || record.text.find("end trace") != std::string_view::npos) keep_warning();
   }
 
   void keep_warning() {
     is_warning_ = false;
-    if (warning_is_ours_)
-      for (std::string& line : warning_) keep(std::move(line));
+    if (warning_is_ours_) keep(warning_);
     warning_.clear();
   }
 
@@ -211,23 +183,24 @@ class BugFiles {
     return time.data() + masked_log_text(record.text, masks_) + '\n';
   }
 
-  void keep(std::string line) {
-    log_bytes_ += line.size();
-    log_.push_back(std::move(line));
-    for (; log_bytes_ > kMostOfLog; log_.pop_front()) {
-      log_bytes_ -= log_.front().size();
-      log_is_cut_ = true;
-    }
+  void keep(std::string_view lines) {
+    log_ += lines;
+    if (log_.size() > 2 * kMostOfLog) cut_log();
+  }
+
+  void cut_log() {
+    if (log_.size() <= kMostOfLog) return;
+    log_.erase(0, log_.find('\n', log_.size() - kMostOfLog - 1) + 1);
+    log_is_cut_ = true;
   }
 
   Machine& machine_;
   capture::Masks& masks_;
   CaptureOutcome& outcome_;
-  std::vector<char> small_, buffer_;
-  std::deque<std::string> log_;
-  std::size_t log_bytes_ = 0, dumped_ = 0;
+  std::vector<char> buffer_;
+  std::string log_, warning_;
+  std::size_t dumped_ = 0;
   bool log_is_cut_ = false, is_warning_ = false, warning_is_ours_ = false;
-  std::vector<std::string> warning_;
   std::size_t seen_of_warning_ = 0;  // records
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/scan.h"
 #include "igpu/words.h"
+#include "source/fault_text.h"
 #include "source/kernel_log_record.h"
 
 namespace igpu {
@@ -20,43 +21,15 @@ struct Range {
   std::size_t begin = 0, end = 0;
 };
 
-// Where a name ends that stands in front of "[19639]" or "<19639>", the last one of the text: the name itself may hold
-// brackets.
-std::optional<std::size_t> end_of_name(std::string_view text, std::size_t begin) {
-  const std::size_t bracket = text.find_last_of("[<");
-  if (bracket == std::string_view::npos || bracket < begin) return std::nullopt;
-  return bracket > begin && text[bracket - 1] == ' ' ? bracket - 1 : bracket;
-}
-
-std::optional<Range> name_behind(std::string_view text, std::size_t begin) {
-  const auto end = end_of_name(text, begin);
-  return end ? std::optional(Range{begin, *end}) : std::nullopt;
-}
-
-std::size_t behind(std::string_view text, std::string_view what, std::size_t from = 0) {
-  const std::size_t at = text.find(what, from);
+std::size_t behind(std::string_view text, std::string_view what) {
+  const std::size_t at = text.find(what);
   return at == std::string_view::npos ? at : at + what.size();
 }
 
-// Behind "xe 0000:03:00.0: [drm] *ERROR* Tile0: GT0: ", or 0.
-std::size_t end_of_prefix(std::string_view text) {
-  std::size_t at = 0;
-  for (const std::string_view driver : {"i915 ", "xe "})
-    if (text.starts_with(driver)) at = behind(text, ": ");
-  if (at == std::string_view::npos) return 0;
-  const auto skip = [&](std::string_view word) {
-    if (text.substr(at).starts_with(word)) at += word.size();
-  };
-  if (text.substr(at).starts_with("[drm"))
-    if (const std::size_t end = behind(text, "] ", at); end != std::string_view::npos) at = end;
-  skip("*ERROR* ");
-  for (const std::string_view word : {"Tile", "GT"}) {
-    std::size_t end = at + word.size();
-    if (!text.substr(at).starts_with(word)) continue;
-    while (end < text.size() && is_digit(text[end])) ++end;
-    if (text.substr(end).starts_with(": ")) at = end + 2;
-  }
-  return at;
+// Where a part of a text is in it.
+Range range_of(std::string_view text, std::string_view part) {
+  const auto begin = static_cast<std::size_t>(part.data() - text.data());
+  return {begin, begin + part.size()};
 }
 
 // "PID: 42 Comm: ffmpeg Not tainted 6.12.0 #1" of a warning.
@@ -69,41 +42,29 @@ std::optional<Range> name_in_warning(std::string_view text) {
   return Range{begin, text.size()};
 }
 
-// The name of a process in a line of known form. known: whether it is one.
-std::optional<Range> name_in(std::string_view text, bool& known) {
-  const std::size_t message = end_of_prefix(text);
-  const std::string_view said = text.substr(message);
-  known = true;
+// The name of a process in a line of known form.
+std::optional<Range> name_in(std::string_view text, const std::optional<FaultLine>& fault) {
   if (text.starts_with("CPU: ")) return name_in_warning(text);
-  if (said.starts_with("Timedout job: ")) {
-    const std::size_t flags = text.find("flags=", message);
-    const std::size_t begin = flags == std::string_view::npos ? flags : behind(text, " in ", flags);
-    return begin == std::string_view::npos ? std::nullopt : name_behind(text, begin);
-  }
-  if (said.starts_with("GPU HANG: ecode ")) {
-    const std::size_t begin = behind(text, ", in ", message);
-    return begin == std::string_view::npos ? std::nullopt : name_behind(text, begin);
-  }
-  if (said.find(" context reset due to GPU hang") != std::string_view::npos) return name_behind(text, message);
-  if (said.starts_with("Fence expiration time out i915-")) {
-    std::size_t at = message;
-    for (int colons = 0; colons < 3 && at != std::string_view::npos; ++colons) at = behind(text, ":", at);
-    return at == std::string_view::npos ? std::nullopt : name_behind(text, at);
-  }
-  if (said.starts_with("Engine memory CAT error")) return std::nullopt;  // "[18]" is the kind of error
-  known = false;
+  if (fault) return fault->process ? std::optional(range_of(text, fault->written_name)) : std::nullopt;
+  const std::string_view said = text_behind_device(text);
+  if (const std::size_t reset = said.find("] context reset due to GPU hang"); reset != std::string_view::npos)
+    if (const std::size_t end = said.rfind('[', reset); end != std::string_view::npos)
+      return range_of(text, said.substr(0, end));
+  constexpr std::string_view kComm = "comm=\"";
+  if (const std::size_t begin = behind(text, kComm); begin != std::string_view::npos)
+    return Range{begin, std::max(text.rfind('"'), begin)};  // a name may hold quotation marks: up to the last one
   return std::nullopt;
 }
 
-// Behind the start of an unknown line that names a number in brackets, as the kernel names processes.
+// Behind the start of a line that names a number in brackets, as the kernel names processes.
 std::optional<Range> doubtful_part(std::string_view text) {
-  const std::size_t begin = end_of_prefix(text);
-  for (std::size_t at = text.find_last_of("]>"); at != std::string_view::npos && at > begin;
-       at = text.find_last_of("]>", at - 1)) {
+  const std::string_view said = text_behind_device(text);
+  for (std::size_t at = said.find_last_of("]>"); at != std::string_view::npos && at > 0;
+       at = said.find_last_of("]>", at - 1)) {
     std::size_t digits = at;
-    while (digits > begin && is_digit(text[digits - 1])) --digits;
-    if (digits == at || digits == begin) continue;
-    if (text[digits - 1] == '[' || text[digits - 1] == '<') return Range{begin, digits - 1};
+    while (digits > 0 && is_digit(said[digits - 1])) --digits;
+    if (digits == at || digits == 0) continue;
+    if (said[digits - 1] == '[' || said[digits - 1] == '<') return range_of(text, said.substr(0, digits - 1));
   }
   return std::nullopt;
 }
@@ -178,20 +139,14 @@ bool is_about_graphics(std::string_view text) {
 }
 
 std::string masked_log_text(std::string_view text, capture::Masks& masks) {
-  bool known = false;
-  const auto name = name_in(text, known);
-  if (name && text.substr(name->begin, name->end - name->begin) == kNoProcess) return std::string(text);
-  if (name)
+  KernelLogRecord record;
+  record.text = text;
+  const auto fault = parse_fault_line(record);
+  if (const auto name = name_in(text, fault))
     return replaced(text, *name, masks.process(unescaped_log_text(text.substr(name->begin, name->end - name->begin))));
-  if (known) return std::string(text);
-  constexpr std::string_view kComm = "comm=\"";
-  if (const std::size_t begin = behind(text, kComm); begin != std::string_view::npos) {
-    // A name may hold quotation marks: up to the last one.
-    const std::size_t end = std::max(text.rfind('"'), begin);
-    return replaced(text, {begin, end}, masks.process(unescaped_log_text(text.substr(begin, end - begin))));
-  }
-  if (const auto doubtful = doubtful_part(text)) return replaced(text, *doubtful, kLeftOut);
-  return std::string(text);
+  if (fault && fault->sign == FaultSign::cat_error) return std::string(text);  // "[18]" is the kind of error
+  const auto doubtful = doubtful_part(text);
+  return doubtful ? replaced(text, *doubtful, kLeftOut) : std::string(text);
 }
 
 std::string masked_dump(std::string_view text, capture::Masks& masks) {
@@ -208,7 +163,9 @@ std::string masked_dump(std::string_view text, capture::Masks& masks) {
       out += line;
     } else {
       // Older kernels give no number.
-      const std::size_t last = end_of_name(line, begin).value_or(line.size());
+      std::size_t last = std::min(line.find_last_of("[<"), line.size());
+      if (last < begin) last = line.size();
+      if (last > begin && last < line.size() && line[last - 1] == ' ') --last;
       const std::string_view name = line.substr(begin, last - begin);
       out += replaced(line, {begin, last}, name == kNoProcess ? std::string(name) : masks.process(name));
     }
@@ -221,32 +178,25 @@ std::string masked_dump(std::string_view text, capture::Masks& masks) {
 std::string masked_command_line(std::string_view text) {
   std::string out;
   bool is_program = false;  // behind "--" are arguments of init
-  while (!text.empty()) {
-    const std::size_t begin = std::min(text.find_first_not_of(" \t\n"), text.size());
-    text.remove_prefix(begin);
+  for (text = trim(text); !text.empty(); text = trim(text)) {
     std::size_t end = 0;
-    for (bool quoted = false; end < text.size(); ++end) {
+    for (bool quoted = false; end < text.size() && (quoted || !is_blank(text[end])); ++end)
       if (text[end] == '"') quoted = !quoted;
-      if (!quoted && (text[end] == ' ' || text[end] == '\t' || text[end] == '\n')) break;
-    }
     const std::string_view word = text.substr(0, end);
     text.remove_prefix(end);
-    if (word.empty()) continue;
     is_program = is_program || word == "--";
-    const std::size_t value = word.find('=');
-    const bool is_flag = value == std::string_view::npos;
+    const std::string_view name = word.substr(0, word.find('='));
     const bool told = !is_program && std::ranges::any_of(kTold, [&](std::string_view known) {
       const bool is_group = known.ends_with('.') || known.ends_with('_') || known.ends_with('=');
-      return is_group ? word.starts_with(known)
-                      : word.substr(0, value).substr(0, word.find('.')) == known || word.substr(0, value) == known;
+      return is_group ? word.starts_with(known) : name == known || name.substr(0, name.find('.')) == known;
     });
     if (!out.empty()) out += ' ';
     if (told)
       out += word;
-    else if (is_flag || is_program)
+    else if (is_program || name == word)
       out += kLeftOut;
     else
-      (out += word.substr(0, value + 1)) += kLeftOut;
+      ((out += name) += '=') += kLeftOut;
   }
   return out;
 }

@@ -60,6 +60,11 @@ std::optional<FaultProcess> process_between(std::string_view text, char open, ch
   return process;
 }
 
+void take_process(std::string_view text, char open, char close, FaultLine& line) {
+  line.process = process_between(text, open, close);
+  if (line.process) line.written_name = trim(text.substr(0, text.rfind(open)));
+}
+
 // The number of "Tile0: GT1: GUC: CT: " and the like; of Intel's own i915 "GT1 [GUC COMMUNICATION] CT: ".
 std::optional<std::uint32_t> take_gt(std::string_view& text) {
   std::optional<std::uint32_t> gt;
@@ -122,7 +127,7 @@ void read_hang(std::string_view text, FaultLine& line) {
   } else {
     line.engine_class = class_of_mask(mask);
   }
-  if (take(rest, ", in ")) line.process = process_between(rest, '[', ']');
+  if (take(rest, ", in ")) take_process(rest, '[', ']', line);
 }
 
 struct Start {
@@ -246,7 +251,7 @@ void read_job_timeout(std::string_view text, FaultLine& line) {
   line.queue = number_after(text.substr(0, flags), "guc_id=");
   if (flags == std::string_view::npos) return;
   const std::size_t in = text.find(" in ", flags);
-  if (in != std::string_view::npos) line.process = process_between(text.substr(in + 4), '[', ']');
+  if (in != std::string_view::npos) take_process(text.substr(in + 4), '[', ']', line);
 }
 
 bool read_xe(std::string_view text, FaultLine& line) {
@@ -290,8 +295,8 @@ bool read_fence(std::string_view text, FaultLine& line) {
   if (!is_pci_address(line.device)) return false;
   text.remove_prefix(end + 1);
   text = text.substr(0, text.rfind(':'));
-  line.process = process_between(text, '[', ']');
-  if (!line.process) line.process = process_between(text, '<', '>');
+  take_process(text, '[', ']', line);
+  if (!line.process) take_process(text, '<', '>', line);
   return true;
 }
 
@@ -324,6 +329,12 @@ std::optional<CoreDumpStart> parse_core_dump_start(std::string_view text) {
     }
   }
   return dump;
+}
+
+std::string_view text_behind_device(std::string_view text) {
+  FaultLine line;
+  std::string_view rest = text;
+  return take_device(rest, line) ? rest : text;
 }
 
 std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record) {

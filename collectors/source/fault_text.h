@@ -54,7 +54,11 @@ struct FaultLine {
   std::optional<std::uint32_t> queue;  // guc_id
   std::optional<EngineClass> engine_class;
   std::optional<FaultProcess> process;
+  std::string_view written_name;  // of the process, as the line has it
 };
+
+// The part behind "xe 0000:03:00.0: [drm] *ERROR* Tile0: GT0: "; a line of no GPU as it is.
+std::string_view text_behind_device(std::string_view text);
 
 // nullopt: a line of a program, or one that reports no fault.
 std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record);

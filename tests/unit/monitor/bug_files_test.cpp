@@ -21,6 +21,10 @@ namespace {
 constexpr std::string_view kPort = "devices/pci0000:00/0000:00:01.0";
 constexpr std::string_view kDgpu = "devices/pci0000:00/0000:00:01.0/0000:03:00.0";
 
+const std::string kDgpuFiles = "sys/" + std::string(kDgpu) + '/';
+const std::string kGucInfo = "sys/kernel/debug/dri/0000:03:00.0/gt0/uc/guc_info";
+const std::string kDump = "sys/class/devcoredump/devcd3/data", kErrorState = "sys/class/drm/card0/error";
+
 Gpu gpu_at(std::string_view path, Driver driver, std::string card) {
   Gpu gpu;
   gpu.address = path.substr(path.rfind('/') + 1);
@@ -81,9 +85,10 @@ TEST_SUITE_BEGIN("bug files");
 TEST_CASE("the kernel, its command line and the drivers' parameters") {
   Scene s;
   s.take();
-  CHECK(s.file("system") ==
-        "release 6.17.9-amd64\nversion #1 SMP PREEMPT_DYNAMIC\ncommand line root=... ro xe.force_probe=56a0\n"
-        "xe.wedged_mode 1\n");
+  CHECK(s.file("proc/sys/kernel/osrelease") == "6.17.9-amd64\n");
+  CHECK(s.file("proc/sys/kernel/version") == "#1 SMP PREEMPT_DYNAMIC\n");
+  CHECK(s.file("proc/cmdline") == "root=... ro xe.force_probe=56a0\n");
+  CHECK(s.file("sys/module/xe/parameters/wedged_mode") == "1\n");
 }
 
 TEST_CASE("a warning whose end is missing ends after as many records as a warning has") {
@@ -146,9 +151,10 @@ TEST_CASE("a log without its right, and one that is too long, are named") {
 TEST_CASE("each GPU's PCI device, and the ports above it") {
   Scene s;
   s.take();
-  const std::string pci = s.file("0000:03:00.0/pci");
-  CHECK(contains(pci, "0000:03:00.0\n\ndevice 0x56a0\npower/runtime_status active\ncurrent_link_speed 2.5 GT/s PCIe"));
-  CHECK(contains(pci, "0000:00:01.0\n\naer_dev_fatal:\nUndefined 0\nTOTAL_ERR_FATAL 2"));
+  CHECK(s.file(kDgpuFiles + "device") == "0x56a0\n");
+  CHECK(s.file(kDgpuFiles + "power/runtime_status") == "active\n");
+  CHECK(s.file(kDgpuFiles + "current_link_speed") == "2.5 GT/s PCIe\n");
+  CHECK(s.file("sys/" + std::string(kPort) + "/aer_dev_fatal") == "Undefined 0\nTOTAL_ERR_FATAL 2\n");
 }
 
 TEST_CASE("a core dump and an error state: names masked, and the file as it was") {
@@ -157,9 +163,9 @@ TEST_CASE("a core dump and an error state: names masked, and the file as it was"
   s.dump(content);
   s.m.tree.write("sys/class/drm/card0/error", "GPU HANG: ecode 12:4:487dff88, in secret [7]\n");
   s.take();
-  CHECK(s.file("0000:03:00.0/devcd3-data") == "**** Xe Device Coredump ****\nProcess: process1 [7]\n**** Job ****\n");
-  CHECK(s.file("0000:00:02.0/error-state") == "GPU HANG: ecode 12:4:487dff88, in process1 [7]\n");
-  CHECK(s.leaves_out("devcd3-data holds GPU memory"));
+  CHECK(s.file(kDump) == "**** Xe Device Coredump ****\nProcess: process1 [7]\n**** Job ****\n");
+  CHECK(s.file(kErrorState) == "GPU HANG: ecode 12:4:487dff88, in process1 [7]\n");
+  CHECK(s.leaves_out("devcd3/data holds GPU memory"));
   std::string after(1000, '\0');
   CHECK(s.m.machine().sys.read("class/devcoredump/devcd3/data", after).value_or("") == content);
 }
@@ -170,7 +176,7 @@ TEST_CASE("no error state, and a dump of another device, are not in it") {
   s.dump("secret");
   s.gpus.pop_back();
   s.take();
-  CHECK(s.file("0000:00:02.0/error-state") == "(none)");
+  CHECK(s.file(kErrorState) == "(none)");
   for (const auto& [path, content] : s.outcome.files) CHECK_FALSE(contains(content, "secret"));
 }
 
@@ -178,21 +184,21 @@ TEST_CASE("of a dump that is too large the start, and the reason; one that is go
   Scene large;
   large.dump(std::string(kMostOfDump + 1, 'x'));
   large.take();
-  CHECK(large.file("0000:03:00.0/devcd3-data").size() == kMostOfDump);
+  CHECK(large.file(kDump).size() == kMostOfDump);
   CHECK(large.leaves_out("only the first 15 MiB"));
 
   Scene gone;
   gone.dump("x");
   gone.m.tree.remove("sys/class/devcoredump/devcd3/data");
   gone.take();
-  CHECK(gone.file("0000:03:00.0/devcd3-data") == "(none)");
-  CHECK(contains(gone.file("system"), "6.17.9"));
+  CHECK(gone.file(kDump) == "(none)");
+  CHECK(contains(gone.file("proc/sys/kernel/osrelease"), "6.17.9"));
 
   Scene failing;
   failing.dump("x");
   failing.m.sys.fail_reading("devcd3/data", EIO);
   failing.take();
-  CHECK(failing.file("0000:03:00.0/devcd3-data") == "(none)");
+  CHECK(failing.file(kDump) == "(none)");
   CHECK(failing.leaves_out("sys/class/devcoredump/devcd3/data is not in it"));
 }
 
@@ -200,15 +206,15 @@ TEST_CASE("nothing that resumes a GPU is read of one that sleeps") {
   Scene s;
   s.dump("**** Xe Device Coredump ****\n");
   s.m.tree.write("sys/" + std::string(kDgpu) + "/power/runtime_status", "suspended\n");
-  s.m.tree.write("sys/kernel/debug/dri/0000:03:00.0/gt0/uc/guc_info", "GuC firmware: x\n");
+  s.m.tree.write(kGucInfo, "GuC firmware: x\n");
   s.take();
-  CHECK_FALSE(contains(s.file("0000:03:00.0/pci"), "current_link_speed"));
-  CHECK(s.file("0000:03:00.0/firmware") == "(none)");
-  CHECK(s.file("0000:03:00.0/devcd3-data") == "(none)");
+  CHECK(s.file(kDgpuFiles + "current_link_speed") == "(none)");
+  CHECK(s.file(kGucInfo) == "(none)");
+  CHECK(s.file(kDump) == "(none)");
   CHECK(s.leaves_out("0000:03:00.0 sleeps"));
   s.m.tree.write("sys/" + std::string(kDgpu) + "/power/runtime_status", "active\n");
   s.take();
-  CHECK(contains(s.file("0000:03:00.0/firmware"), "gt0/uc/guc_info GuC firmware: x"));
+  CHECK(s.file(kGucInfo) == "GuC firmware: x\n");
 }
 
 TEST_SUITE_END();
