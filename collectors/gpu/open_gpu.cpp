@@ -11,7 +11,7 @@
 #include "device/discovery.h"
 #include "device/gpu_choice.h"
 #include "gpu/snapshot_builder.h"
-#include "machine/process_id.h"
+#include "machine/this_process.h"
 #include "model/fields.h"
 #include "monitor/machine_parts.h"
 #include "registry/advice.h"

@@ -5,7 +5,7 @@
 
 #include "gpu/sampling_interval.h"
 #include "igpu/sampling.h"
-#include "machine/process_id.h"
+#include "machine/this_process.h"
 
 namespace igpu {
 

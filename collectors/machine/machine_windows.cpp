@@ -4,6 +4,8 @@
 // events, the kernel's messages. Its graphics adapters are in gpu_adapters.h.
 #include <io.h>
 #include <process.h>
+#include <pthread.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -14,7 +16,7 @@
 
 #include "igpu/unique_fd.h"
 #include "machine/machine.h"
-#include "machine/process_id.h"
+#include "machine/this_process.h"
 
 namespace igpu {
 namespace {
@@ -95,6 +97,14 @@ Reading<std::unique_ptr<KernelMessages>> open_uevents(bool) { return kNotHere; }
 Reading<std::unique_ptr<KernelMessages>> open_kernel_log(const std::string&) { return kNotHere; }
 
 int current_process_id() { return ::_getpid(); }
+
+Nanoseconds processor_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + Nanoseconds(used.tv_nsec);
+}
+
+void name_this_thread(const char* name) { ::pthread_setname_np(::pthread_self(), name); }
 
 void close_fd(int fd) { ::_close(fd); }
 

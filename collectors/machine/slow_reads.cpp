@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/slow_reads.h"
 
-#include <pthread.h>
-
 #include <utility>
+
+#include "machine/this_process.h"
 
 namespace igpu {
 
@@ -13,7 +13,7 @@ SlowReads::SlowReads(const Directory& from, std::vector<std::string> paths, std:
 SlowReads::~SlowReads() { thread_.join(); }
 
 void SlowReads::run(const Directory& from, const std::vector<std::string>& paths, std::size_t size) {
-  (void)::pthread_setname_np(::pthread_self(), "slow-reads");
+  name_this_thread("slow-reads");
   std::vector<Reading<std::string>> read;
   std::vector<char> buffer(size);
   for (const std::string& path : paths)

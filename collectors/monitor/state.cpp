@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/state.h"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
 namespace igpu {
-namespace {
-
-// Processor time that this process has used.
-Nanoseconds processor_time() {
-  timespec used{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  return std::chrono::seconds(used.tv_sec) + Nanoseconds(used.tv_nsec);
-}
-
-}  // namespace
 
 Monitor::State::State(std::shared_ptr<MachineParts> machine_parts, const MonitorOptions& monitor_options, Log& log)
     : parts(std::move(machine_parts)),
@@ -78,7 +65,7 @@ void Monitor::State::plan_after(const std::shared_ptr<ScrapeRun>& run) {
 }
 
 void Monitor::State::run_housekeeping() {
-  ::pthread_setname_np(::pthread_self(), "housekeeping");
+  name_this_thread("housekeeping");
   std::unique_lock lock(mutex);
   housekeeping_id = std::this_thread::get_id();
   while (!stopping || wanted_thread) {
@@ -132,7 +119,7 @@ bool Monitor::State::counts_short_jobs() const {
 }
 
 std::shared_ptr<ScrapeRun> Monitor::State::run_with(const CollectorSet& collectors, SteadyClock::time_point since,
-                                                    const WaitLimit& limit, std::unique_lock<std::mutex>& lock) {
+                                                      const WaitLimit& limit, std::unique_lock<std::mutex>& lock) {
   for (;;) {
     const bool under_way = shared_run && !shared_run->ended();
     if (shared_run && shared_run->includes(collectors)) {

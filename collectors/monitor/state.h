@@ -9,14 +9,36 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "igpu/monitor.h"
-#include "monitor/change_listener.h"
+#include "machine/device_users.h"
+#include "machine/this_process.h"
 #include "monitor/machine_parts.h"
 #include "monitor/scan_burst.h"
 #include "registry/registry.h"
 
 namespace igpu {
+
+// A thread that sleeps in the kernel and calls `changed` whenever the kernel reports a change.
+class ChangeListener {
+ public:
+  ChangeListener(ChangeSignal& signal, std::function<void()> changed)
+      : signal_(signal), thread_([this, call = std::move(changed)] {
+          name_this_thread("events");
+          while (signal_.wait()) call();
+        }) {}
+  ~ChangeListener() {
+    signal_.interrupt();
+    thread_.join();
+  }
+  ChangeListener(const ChangeListener&) = delete;
+  ChangeListener& operator=(const ChangeListener&) = delete;
+
+ private:
+  ChangeSignal& signal_;
+  std::thread thread_;
+};
 
 // The members of a Monitor, and its housekeeping thread.
 struct Monitor::State {
@@ -30,7 +52,7 @@ struct Monitor::State {
   std::condition_variable_any changed;
   std::condition_variable housekeeping_wanted;  // separate, so that the end of a scrape does not wake housekeeping
   bool running = false;                         // a run is starting, or is one that callers cannot share
-  std::shared_ptr<ScrapeRun> shared_run;        // the last run that callers can share; it may have ended
+  std::shared_ptr<ScrapeRun> shared_run;      // the last run that callers can share; it may have ended
   bool shared_run_planned = false;              // plan_accumulating() has been called after it
   std::list<CollectorSet> wanted;               // one entry per caller that waits for a run
 
@@ -77,7 +99,7 @@ struct Monitor::State {
   // that exceeded the time limit of a collector, because its first values would be old. Also returns a run that began
   // after `since` and has ended. Null: the limit was reached before a run began.
   std::shared_ptr<ScrapeRun> run_with(const CollectorSet& collectors, SteadyClock::time_point since,
-                                      const WaitLimit& limit, std::unique_lock<std::mutex>& lock);
+                                        const WaitLimit& limit, std::unique_lock<std::mutex>& lock);
 
   // Registers a caller that waits for a run with these collectors.
   class RunRequest {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sampling/sampling_thread.h"
 
-#include <pthread.h>
-
 #include <exception>
 #include <utility>
+
+#include "machine/this_process.h"
 
 namespace igpu::sampling {
 namespace {
@@ -17,7 +17,7 @@ SamplingThread::SamplingThread(std::shared_ptr<Sampler> sampler, Options options
     : state_(std::make_shared<State>(std::move(sampler), std::move(options))) {
   const SignalsBlocked signals_blocked;
   thread_ = std::thread([state = state_] {
-    ::pthread_setname_np(::pthread_self(), "sample");
+    name_this_thread("sample");
     run(*state);
   });
 }
