@@ -7,6 +7,7 @@
 #include "igpu/flight.h"
 #include "monitor/machine_parts.h"
 #include "monitor/state.h"
+#include "registry/run.h"
 
 namespace igpu {
 
@@ -32,7 +33,7 @@ std::shared_ptr<const ScrapeResult> Monitor::scrape(const ScrapeRequest& request
   const auto since = std::min(request.since, State::SteadyClock::now());
   std::unique_lock lock(s.mutex);
   const CollectorSet& collectors = request.collectors;
-  std::shared_ptr<ScrapeRun> run;
+  std::shared_ptr<RegistryRun> run;
   {
     const State::RunRequest waiting(s, lock, collectors);
     while (State::SteadyClock::now() < s.first_scrape_at && !s.stopping) {

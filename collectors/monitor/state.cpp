@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "registry/run.h"
+
 namespace igpu {
 
 Monitor::State::State(std::shared_ptr<MachineParts> machine_parts, const MonitorOptions& monitor_options, Log& log)
@@ -59,7 +61,7 @@ void Monitor::State::plan_accumulating() {
   if (accumulating_due < housekeeping_due) housekeeping_wanted.notify_all();  // a new GPU must be read earlier
 }
 
-void Monitor::State::plan_after(const std::shared_ptr<ScrapeRun>& run) {
+void Monitor::State::plan_after(const std::shared_ptr<RegistryRun>& run) {
   const std::lock_guard lock(mutex);
   if (run == shared_run && !std::exchange(shared_run_planned, true)) plan_accumulating();
 }
@@ -118,7 +120,7 @@ bool Monitor::State::counts_short_jobs() const {
   });
 }
 
-std::shared_ptr<ScrapeRun> Monitor::State::run_with(const CollectorSet& collectors, SteadyClock::time_point since,
+std::shared_ptr<RegistryRun> Monitor::State::run_with(const CollectorSet& collectors, SteadyClock::time_point since,
                                                       const WaitLimit& limit, std::unique_lock<std::mutex>& lock) {
   for (;;) {
     const bool under_way = shared_run && !shared_run->ended();
@@ -130,7 +132,7 @@ std::shared_ptr<ScrapeRun> Monitor::State::run_with(const CollectorSet& collecto
     if (running) {
       changed.wait_until(lock, limit.gone, limit.until, [this] { return !running; });
     } else if (under_way) {
-      const std::shared_ptr<ScrapeRun> run = shared_run;
+      const std::shared_ptr<RegistryRun> run = shared_run;
       lock.unlock();
       (void)run->wait(limit);
       lock.lock();
@@ -140,13 +142,13 @@ std::shared_ptr<ScrapeRun> Monitor::State::run_with(const CollectorSet& collecto
   }
 }
 
-std::shared_ptr<ScrapeRun> Monitor::State::start_run(std::unique_lock<std::mutex>& lock) {
+std::shared_ptr<RegistryRun> Monitor::State::start_run(std::unique_lock<std::mutex>& lock) {
   CollectorSet together = wanted.front();
   for (const CollectorSet& one : wanted) together.add(one);
   running = true;
   shared_run.reset();
   lock.unlock();
-  std::shared_ptr<ScrapeRun> run;
+  std::shared_ptr<RegistryRun> run;
   const auto started = [&] {
     lock.lock();
     running = false;

@@ -20,6 +20,8 @@
 
 namespace igpu {
 
+struct WaitLimit;
+
 // A thread that sleeps in the kernel and calls `changed` whenever the kernel reports a change.
 class ChangeListener {
  public:
@@ -52,7 +54,7 @@ struct Monitor::State {
   std::condition_variable_any changed;
   std::condition_variable housekeeping_wanted;  // separate, so that the end of a scrape does not wake housekeeping
   bool running = false;                         // a run is starting, or is one that callers cannot share
-  std::shared_ptr<ScrapeRun> shared_run;      // the last run that callers can share; it may have ended
+  std::shared_ptr<RegistryRun> shared_run;      // the last run that callers can share; it may have ended
   bool shared_run_planned = false;              // plan_accumulating() has been called after it
   std::list<CollectorSet> wanted;               // one entry per caller that waits for a run
 
@@ -84,7 +86,7 @@ struct Monitor::State {
 
   // Plans the next reading after `run` ended. If no caller waited for the end, counters may be read once more than
   // necessary; that is harmless.
-  void plan_after(const std::shared_ptr<ScrapeRun>& run);
+  void plan_after(const std::shared_ptr<RegistryRun>& run);
 
   // Reads between scrapes: RC6 and hwmon energy counters wrap unnoticed if they are not read in time, and the counters
   // of a short job are lost when it ends. Nothing else runs between scrapes.
@@ -98,7 +100,7 @@ struct Monitor::State {
   // Returns a run with these collectors: joins the current run, or starts one when that has ended. Does not join a run
   // that exceeded the time limit of a collector, because its first values would be old. Also returns a run that began
   // after `since` and has ended. Null: the limit was reached before a run began.
-  std::shared_ptr<ScrapeRun> run_with(const CollectorSet& collectors, SteadyClock::time_point since,
+  std::shared_ptr<RegistryRun> run_with(const CollectorSet& collectors, SteadyClock::time_point since,
                                         const WaitLimit& limit, std::unique_lock<std::mutex>& lock);
 
   // Registers a caller that waits for a run with these collectors.
@@ -120,7 +122,7 @@ struct Monitor::State {
   };
 
   // Starts a run for the collectors that all current waiters asked for.
-  std::shared_ptr<ScrapeRun> start_run(std::unique_lock<std::mutex>& lock);
+  std::shared_ptr<RegistryRun> start_run(std::unique_lock<std::mutex>& lock);
 };
 
 }  // namespace igpu

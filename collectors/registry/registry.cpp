@@ -82,7 +82,7 @@ Registry::~Registry() {
   (void)current_->wait({});  // a hanging read delays this by collector_timeout at most
 }
 
-std::shared_ptr<ScrapeRun> Registry::start(const Request& request) {
+std::shared_ptr<RegistryRun> Registry::start(const Request& request) {
   current_.reset();  // the memory of its page is reused
   const auto execute = [this](const std::shared_ptr<RegistryRun>& run, int epoch) {
     if (core_->options.on_calling_thread) return run->execute(epoch);

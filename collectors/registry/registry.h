@@ -13,7 +13,6 @@
 #include "igpu/options.h"
 #include "machine/machine.h"
 #include "registry/configuration.h"
-#include "registry/scrape_run.h"
 
 namespace igpu {
 
@@ -57,7 +56,7 @@ class Registry {
     Nanoseconds deadline = Nanoseconds::max();
   };
   // Starts a run. The previous one must have ended; not thread-safe.
-  std::shared_ptr<ScrapeRun> start(const Request& request);
+  std::shared_ptr<RegistryRun> start(const Request& request);
   // Waits for the previous run, starts a run, and waits for its result.
   std::shared_ptr<const ScrapeResult> run(const Request& request);
 

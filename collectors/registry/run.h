@@ -8,19 +8,35 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "registry/core.h"
 #include "registry/progress.h"
 #include "registry/scrape_page.h"
-#include "registry/scrape_run.h"
 
 namespace igpu {
 
+// How long a caller waits: until `until`, or until `gone` is stopped.
+struct WaitLimit {
+  std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
+  std::stop_token gone{};
+
+  static WaitLimit within(Nanoseconds time, std::stop_token gone = {}) {
+    const auto now = std::chrono::steady_clock::now();
+    const bool endless = time >= std::chrono::steady_clock::time_point::max() - now;
+    return {endless ? std::chrono::steady_clock::time_point::max() : now + std::max(time, Nanoseconds(0)),
+            std::move(gone)};
+  }
+  bool over() const { return gone.stop_requested() || std::chrono::steady_clock::now() >= until; }
+};
+
 // One run: a worker thread executes its steps (run.cpp); threads that need its result wait for it, and leave behind a
-// worker that hangs (run_wait.cpp).
-class RegistryRun final : public ScrapeRun {
+// worker that hangs (run_wait.cpp). Any number of threads can wait, each for its own collectors and with its own limit;
+// a caller that stops waiting does not end the run for the others, or for later callers.
+class RegistryRun {
  public:
   // Abandons the hanging worker. Another worker then calls execute(epoch), unless epoch is negative.
   using Replace = std::function<void(int epoch)>;
@@ -33,17 +49,21 @@ class RegistryRun final : public ScrapeRun {
         replace_(std::move(replace)),
         number_(++core_->pass_number) {}
 
-  bool ended() const override {
+  // Any thread may call these.
+  bool ended() const {
     const std::lock_guard lock(mutex_);
     return finished_;
   }
-  bool includes(const CollectorSet& collectors) const override {
+  bool includes(const CollectorSet& collectors) const {
     return !only_accumulating_ && collectors_.includes(collectors);
   }
-  std::chrono::steady_clock::time_point began() const override { return started_; }
-  bool wait(const WaitLimit& limit) override;
+  std::chrono::steady_clock::time_point began() const { return started_; }
+  // Waits for the end. True: the run has ended; false: the limit was reached first.
+  bool wait(const WaitLimit& limit);
+  // Waits for these collectors and returns their page. At the limit, the page lacks the unfinished ones and marks them
+  // as failed. client: as ScrapeRequest. Null: `gone` was stopped.
   std::shared_ptr<const ScrapeResult> result(const CollectorSet& collectors, const WaitLimit& limit,
-                                             std::string_view client) override;
+                                             std::string_view client);
 
   // Called on a worker. Returns early if the run was handed to another worker meanwhile.
   void execute(int epoch);

@@ -3,10 +3,30 @@
 #include <stop_token>
 #include <utility>
 
-#include "registry/client_page.h"
 #include "registry/run.h"
 
 namespace igpu {
+namespace {
+
+// The shared page with the samples of one client added.
+class ClientPage final : public ScrapeResult {
+ public:
+  ClientPage(std::shared_ptr<const ScrapeResult> shared, std::shared_ptr<SampleSink> own)
+      : shared_(std::move(shared)), own_(std::move(own)), lists_(shared_->lists().begin(), shared_->lists().end()) {
+    lists_.push_back(&own_->samples());
+  }
+  std::span<const SampleList* const> lists() const override { return lists_; }
+  std::span<const Finding> findings() const override { return shared_->findings(); }
+  std::span<const std::string_view> failed_collectors() const override { return shared_->failed_collectors(); }
+  std::span<const CollectorFailure> failures() const override { return shared_->failures(); }
+
+ private:
+  const std::shared_ptr<const ScrapeResult> shared_;
+  const std::shared_ptr<SampleSink> own_;
+  std::vector<const SampleList*> lists_;
+};
+
+}  // namespace
 
 void RegistryRun::cut_short() {
   const std::lock_guard lock(mutex_);
@@ -136,7 +156,9 @@ std::shared_ptr<const ScrapeResult> RegistryRun::result(const CollectorSet& coll
   if (!page || !by_client) return page;
   // The window of a client that has left is not ended: it may ask again.
   if (limit.gone.stop_requested()) return nullptr;
-  return make_client_page(std::move(page), *by_client, client, *core_->sinks);
+  std::shared_ptr<SampleSink> own = core_->sinks->empty_sink();
+  by_client->write(client, *own);
+  return std::make_shared<ClientPage>(std::move(page), std::move(own));
 }
 
 std::shared_ptr<const ScrapeResult> RegistryRun::shared_result(const CollectorSet& collectors, const WaitLimit& limit) {

@@ -12,6 +12,7 @@
 
 #include "collector/shared/shared_options.h"
 #include "registry/registry.h"
+#include "registry/run.h"
 #include "support/gpu_tree.h"
 #include "support/proc_tree.h"
 #include "support/recording_log.h"
