@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
+#include "base/scan.h"
 #include "capture/asked_adapters.h"
 #include "capture/pass_time.h"
-#include "igpu/words.h"
 
 namespace igpu::capture {
 namespace {
@@ -51,13 +51,6 @@ bool is_id(std::string_view text) {
   const auto digits = std::count_if(text.begin(), text.end(), is_lower_hex);
   return digits >= 12 &&
          std::all_of(text.begin(), text.end(), [](char c) { return is_lower_hex(c) || c == '-' || c == '_'; });
-}
-
-std::string_view line_of(std::string_view& rest) {
-  const std::size_t end = std::min(rest.find('\n'), rest.size());
-  const std::string_view line = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return line;
 }
 
 }  // namespace
@@ -212,7 +205,7 @@ std::string clean_stat(std::string_view text, Masks& masks) {
 // The only line that collectors read.
 std::string clean_status(std::string_view text) {
   while (!text.empty()) {
-    const std::string_view line = line_of(text);
+    const std::string_view line = take_line(text);
     if (line.starts_with("Uid:")) return std::string(line) + '\n';
   }
   return {};
@@ -222,7 +215,7 @@ std::string clean_status(std::string_view text) {
 std::string clean_cgroup(std::string_view text, Masks& masks) {
   std::string out;
   while (!text.empty()) {
-    const std::string_view line = line_of(text);
+    const std::string_view line = take_line(text);
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
@@ -240,7 +233,7 @@ std::string clean_cgroup(std::string_view text, Masks& masks) {
 std::string clean_fdinfo(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const std::string_view line = line_of(text);
+    const std::string_view line = take_line(text);
     const bool known = line.starts_with("drm-") || line.starts_with("pos:") || line.starts_with("flags:") ||
                        line.starts_with("mnt_id:") || line.starts_with("ino:");
     if (!known) continue;
@@ -260,7 +253,7 @@ std::string without_letters_and_digits(std::string text) {
 }
 
 bool is_serial_number(std::string_view path) {
-  const std::string_view name = path.substr(std::min(path.rfind('/') + 1, path.size()));
+  const std::string_view name = last_part(path);
   return name.find("serial") != std::string_view::npos || name.find("uuid") != std::string_view::npos ||
          name.find("unique_id") != std::string_view::npos;
 }

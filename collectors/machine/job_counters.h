@@ -55,7 +55,9 @@ class JobCountersOnDemand final : public JobCounterSource {
   explicit JobCountersOnDemand(bool all_classes, Open open = &open_job_counters)
       : all_classes_(all_classes), open_(open) {}
 
-  Reading<const JobCounters*> get(JobDriver driver, Nanoseconds now) override;
+  Reading<const JobCounters*> get(JobDriver driver, Nanoseconds now) override {
+    return slots_[static_cast<std::size_t>(driver)].get(now, [&] { return open_(driver, all_classes_); });
+  }
 
  private:
   bool all_classes_;

@@ -64,11 +64,7 @@ std::uint64_t read_trace_ring(std::span<const std::byte> ring, std::uint64_t tai
                               TraceRingCounts& counts);
 
 struct TraceRequest {
-  struct Event {
-    std::uint32_t id = 0;
-    std::string filter;  // as in tracefs' filter files; "" for none
-  };
-  std::vector<Event> events;
+  std::vector<std::uint32_t> events;              // ids
   std::size_t ring_bytes = std::size_t{4} << 20;  // per CPU; halved as often as the kernel refuses the memory
 };
 

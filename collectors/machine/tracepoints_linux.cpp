@@ -222,11 +222,9 @@ class LinuxTracepoints final : public Tracepoints {
   int open_cpu(const TraceRequest& request, int number, std::size_t ring_bytes, std::size_t page, bool exact,
                Cpu& cpu) {
     mapping_refused_ = false;
-    for (const TraceRequest::Event& event : request.events) {
-      UniqueFd fd = open_event(event.id, number, ring_bytes, exact);
+    for (const std::uint32_t event : request.events) {
+      UniqueFd fd = open_event(event, number, ring_bytes, exact);
       if (!fd) return errno;
-      if (!event.filter.empty() && ::ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, event.filter.c_str()) != 0)
-        return errno;
       if (cpu.events.empty()) {
         void* const memory = ::mmap(nullptr, page + ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
         if (memory == MAP_FAILED) {

@@ -328,7 +328,7 @@ std::unique_ptr<JobRecorder> open_over(const JobRecorderOptions& options, Tracep
   }
   TraceRequest request;
   request.ring_bytes = options.ring_bytes;
-  for (const JobTracepoint& tracepoint : reader->tracepoints()) request.events.push_back({tracepoint.id, ""});
+  for (const JobTracepoint& tracepoint : reader->tracepoints()) request.events.push_back(tracepoint.id);
   std::optional<CpuFormats> cpu;
   if (options.cpu) {
     auto cpu_switch = tracepoints.format("sched", "sched_switch");
@@ -341,7 +341,7 @@ std::unique_ptr<JobRecorder> open_over(const JobRecorderOptions& options, Tracep
       cpu->ioctl_exit = std::move(*exit);
     }
     for (const TraceFormat* const format : {&cpu->cpu_switch, &cpu->ioctl_exit, &cpu->ioctl_enter})
-      if (format->id != 0) request.events.push_back({format->id, ""});
+      if (format->id != 0) request.events.push_back(format->id);
   }
   auto recorder = std::make_unique<Recorder>(options, std::move(*reader), std::move(owned), std::move(owned_proc), proc,
                                              std::move(root), sink);

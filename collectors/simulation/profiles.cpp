@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/scan.h"
+
 namespace igpu::simulation {
 
 namespace {
@@ -116,9 +118,7 @@ const GpuModel kArcProB60{
 
 // ---- cgroups ----
 
-std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-PlaceScript in_unit(const std::string& cgroup) { return {cgroup, "", "", last_part(cgroup)}; }
+PlaceScript in_unit(const std::string& cgroup) { return {cgroup, "", "", std::string(last_part(cgroup))}; }
 
 PlaceScript in_pod(const std::string& slice, const std::string& uid, const std::string& container_id,
                    const std::string& name_space, const std::string& pod, const std::string& container) {

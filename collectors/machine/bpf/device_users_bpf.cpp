@@ -35,11 +35,13 @@ Reading<std::unique_ptr<DeviceUsers>> open_device_users(const DeviceMajors&, con
 #include "device_users_object.h"
 #include "igpu/unique_fd.h"
 #include "machine/bpf/bpf_object.h"
+#include "machine/bpf/mapped_slots.h"
 #include "machine/filesystem.h"
 
 namespace igpu {
 namespace {
 
+using bpf::descriptor_of;
 using bpf::Link;
 using bpf::Object;
 using bpf::program;
@@ -53,34 +55,12 @@ constexpr const char* kLister = "list_holders";
 constexpr std::array kReporters{"descriptor_installed", "process_forked", "thread_ended"};
 
 // Mirrors struct lost_changes of device_users.bpf.c.
-struct LostChanges {
-  std::uint64_t count, holders_missing, own_descriptors;
-};
+enum LostChange : std::uint8_t { kLostCount, kHoldersMissing, kOwnDescriptors, kLostChanges };
 
 // Mirrors `settings`.
 struct Settings {
   DeviceMajors device_majors;
   std::uint32_t own_process;
-};
-
-// The first element of an array map, mapped.
-class LostCounter {
- public:
-  explicit LostCounter(int map) {
-    void* const page = ::mmap(nullptr, sizeof(LostChanges), PROT_READ, MAP_SHARED, map, 0);
-    if (page != MAP_FAILED) changes_ = static_cast<const LostChanges*>(page);
-  }
-  ~LostCounter() {
-    if (changes_) ::munmap(const_cast<LostChanges*>(changes_), sizeof(LostChanges));
-  }
-  LostCounter(const LostCounter&) = delete;
-  LostCounter& operator=(const LostCounter&) = delete;
-  bool mapped() const { return changes_ != nullptr; }
-  std::uint64_t count() const { return __atomic_load_n(&changes_->count, __ATOMIC_ACQUIRE); }
-  bool saw_own_descriptor() const { return __atomic_load_n(&changes_->own_descriptors, __ATOMIC_ACQUIRE) != 0; }
-
- private:
-  const LostChanges* changes_ = nullptr;
 };
 
 // errno says why there is none. The kernel may have the iterator and yet refuse the programs that report changes:
@@ -91,7 +71,7 @@ Object load_finder(Settings settings, bool with_reporters) {
   options.object_name = "igpu_users";
   Object object = bpf::open_object(device_users_object, device_users_objectSize, options);
   if (!object) return nullptr;
-  bpf_map* const constants = ::bpf_object__find_map_by_name(object.get(), ".rodata");
+  bpf_map* const constants = bpf::map(object, ".rodata");
   const int set = constants ? ::bpf_map__set_initial_value(constants, &settings, sizeof settings) : -EINVAL;
   if (set != 0) {
     errno = -set;
@@ -115,9 +95,9 @@ class BpfDeviceUsers final : public DeviceUsers, public ChangeSignal {
       reporters_[i].reset(::bpf_program__attach(program(object_, kReporters[i])));
       if (!reporters_[i]) return false;
     }
-    lost_ = std::make_unique<LostCounter>(map("lost"));
-    ring_.reset(::ring_buffer__new(map("changed"), &BpfDeviceUsers::take, this, nullptr));
-    return lost_->mapped() && ring_ && are_called() && prepare_waiting();
+    lost_ = std::make_unique<bpf::MappedSlots>(descriptor_of(object_, "lost"), kLostChanges, PROT_READ);
+    ring_.reset(::ring_buffer__new(descriptor_of(object_, "changed"), &BpfDeviceUsers::take, this, nullptr));
+    return lost_->get() != nullptr && ring_ && are_called() && prepare_waiting();
   }
 
   bool wait() override {
@@ -162,7 +142,7 @@ class BpfDeviceUsers final : public DeviceUsers, public ChangeSignal {
   Changes changes() override {
     taken_ = Changes{};
     if (!ring_) return {};
-    const std::uint64_t lost = lost_->count();
+    const std::uint64_t lost = read_lost(kLostCount);
     taken_.some_lost = lost != last_lost_;
     last_lost_ = lost;
     if (::ring_buffer__consume(ring_.get()) < 0) taken_.some_lost = true;
@@ -174,7 +154,7 @@ class BpfDeviceUsers final : public DeviceUsers, public ChangeSignal {
   // (kernel.ftrace_enabled=0).
   bool are_called() const {
     const UniqueFd descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    return descriptor && lost_->saw_own_descriptor();
+    return descriptor && read_lost(kOwnDescriptors) != 0;
   }
   // The raw call: after the sandbox is closed it is the only command of bpf(2) that is left.
   int create_pass() const {
@@ -188,7 +168,7 @@ class BpfDeviceUsers final : public DeviceUsers, public ChangeSignal {
   bool prepare_waiting() {
     waiter_.reset(::epoll_create1(EPOLL_CLOEXEC));
     interruption_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    return waiter_ && interruption_ && waits_for(map("changed"), EPOLLIN | EPOLLET, changed_event) &&
+    return waiter_ && interruption_ && waits_for(descriptor_of(object_, "changed"), EPOLLIN | EPOLLET, changed_event) &&
            waits_for(interruption_.get(), EPOLLIN, interrupted_event);
   }
   bool waits_for(int fd, std::uint32_t events, Event which) const {
@@ -197,7 +177,7 @@ class BpfDeviceUsers final : public DeviceUsers, public ChangeSignal {
     event.data.u32 = which;
     return ::epoll_ctl(waiter_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
   }
-  int map(const char* name) const { return ::bpf_map__fd(::bpf_object__find_map_by_name(object_.get(), name)); }
+  std::uint64_t read_lost(LostChange which) const { return __atomic_load_n(lost_->get() + which, __ATOMIC_ACQUIRE); }
   static int take(void* self, void* data, std::size_t size) {
     std::uint32_t process;
     if (size >= sizeof process) {
@@ -210,7 +190,7 @@ class BpfDeviceUsers final : public DeviceUsers, public ChangeSignal {
   Object object_;
   Link lister_;
   std::array<Link, kReporters.size()> reporters_;
-  std::unique_ptr<LostCounter> lost_;
+  std::unique_ptr<bpf::MappedSlots> lost_;
   Ring ring_;
   UniqueFd waiter_, interruption_;
   Changes taken_;
@@ -255,8 +235,7 @@ Reading<std::unique_ptr<DeviceUsers>> open_device_users(const DeviceMajors& majo
   std::unique_ptr<BpfDeviceUsers> users = make(settings, true);
   if (!users) users = make(settings, false);
   if (users) return std::unique_ptr<DeviceUsers>(std::move(users));
-  const bool denied = errno == EPERM || errno == EACCES;
-  return Absent{denied ? Reason::permission : Reason::kernel, errno};
+  return bpf::why_not();
 }
 
 static_assert(LIBBPF_MAJOR_VERSION > 1 || (LIBBPF_MAJOR_VERSION == 1 && LIBBPF_MINOR_VERSION >= 1));
