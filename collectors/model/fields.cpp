@@ -2,11 +2,15 @@
 #include "model/fields.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "igpu/error.h"
+#include "igpu/model.h"
+#include "igpu/words.h"
 #include "model/rules.h"
 
 namespace igpu::model {
@@ -77,6 +81,126 @@ Reading<std::vector<FieldValue>> each_row(const Snapshot& snapshot, const Add& a
   return made;
 }
 
+// --- A GPU as a whole ---
+
+// The rows that stand for it.
+template <class Row>
+bool stands_for(const Snapshot&, const Row&) {
+  return true;
+}
+bool stands_for(const Snapshot& gpu, const Power& row) { return &row == draw_of(gpu); }
+bool stands_for(const Snapshot& gpu, const PowerLimit& row) { return &row == power_limit_of(gpu); }
+bool stands_for(const Snapshot& gpu, const Temperature& row) { return &row == temperature_of(gpu); }
+bool stands_for(const Snapshot& gpu, const MemoryRegion& row) { return (row.name != "system") == memory_of(gpu).own; }
+
+// The rows that a key names: any label's value is one.
+template <class Row>
+bool is_named(const Snapshot&, const Row& row, std::string_view key) {
+  return std::ranges::any_of(kTopic<Row>.labels_of(row), [&](const FieldLabel& label) { return label.value == key; });
+}
+// The GPU of a card without the rest of it is its package.
+bool is_named(const Snapshot&, const Power& row, std::string_view key) {
+  return row.domain == key || row.source == key || (key == "gpu" && row.domain == "package" && row.source == "hwmon");
+}
+// From Meteor Lake on, GT 1 has the video engines. On a card with several tiles, each with memory of its own, it is the
+// second tile.
+bool is_named(const Snapshot& gpu, const Frequency& row, std::string_view key) {
+  if (key != "media") return text_of(row.gt) == key;
+  const auto is_own = [](const MemoryRegion& region) { return region.name != "system"; };
+  const bool has_tiles = gpu.memory && std::ranges::count_if(*gpu.memory, is_own) > 1;
+  return row.gt == 1 && !has_tiles;
+}
+
+// How the values of several rows become one.
+enum class Whole { first, sum, highest };
+template <class Row, class Quantity>
+constexpr Whole kWhole = Whole::first;
+template <class Row>
+constexpr Whole kWhole<Row, Bytes> = Whole::sum;
+template <>
+constexpr Whole kWhole<Engine, Seconds> = Whole::sum;
+template <>
+constexpr Whole kWhole<Fan, Rpm> = Whole::highest;
+
+template <auto Member>
+Reading<double> one_of(const Snapshot& gpu, std::string_view key) {
+  using Row = typename MemberOf<Member>::Row;
+  constexpr Whole kHow = kWhole<Row, typename MemberOf<Member>::Quantity>;
+  const auto& rows = gpu.*kTopic<Row>.in;
+  if (!rows) return rows.template propagate<double>();
+  if constexpr (std::is_same_v<std::decay_t<decltype(*rows)>, Row>) {
+    return number((*rows).*Member);
+  } else {
+    Reading<double> made = Absent{Reason::hardware};
+    for (const Row& row : *rows) {
+      if (!(key.empty() ? stands_for(gpu, row) : is_named(gpu, row, key))) continue;
+      const Reading<double> value = number(row.*Member);
+      if (!value || kHow == Whole::first) return value;
+      made = !made ? *value : kHow == Whole::sum ? *made + *value : std::max(*made, *value);
+    }
+    return made;
+  }
+}
+
+// The mean over the engines of a class, of "media" over all that code or change video; without a key, of the busiest
+// class. Another key is the name of an engine.
+template <auto Member, Reading<Ratio> EngineClassLoad::*OfClass>
+Reading<double> one_of_engines(const Snapshot& gpu, std::string_view key) {
+  if (!gpu.engine_classes) return gpu.engine_classes.propagate<double>();
+  if (!key.empty() && key != "media" && !engine_class_of(key)) return one_of<Member>(gpu, key);
+  Reading<double> made = Absent{Reason::hardware};
+  double sum = 0, engines = 0;
+  for (const EngineClassLoad& load : *gpu.engine_classes) {
+    const std::string_view name = to_string(load.engine_class);
+    const Reading<double> value = number(load.*OfClass);
+    if (name == key) return value;
+    if (key.empty() && (!made || (value && *value > *made))) made = value;
+    if (key != "media" || !name.starts_with(to_string(EngineClass::video))) continue;
+    if (!value && engines == 0) made = value;
+    if (!value) continue;
+    sum += *value * load.engines;
+    engines += load.engines;
+    made = sum / engines;
+  }
+  return made;
+}
+
+Reading<double> free_memory(const Snapshot& gpu, std::string_view) {
+  const MemoryUse memory = memory_of(gpu);
+  if (!memory.used) return memory.used.propagate<double>();
+  return memory.size.map([&](Bytes size) { return std::max(size.value - memory.used->value, 0.0); });
+}
+Reading<double> share_of_memory(const Snapshot& gpu, std::string_view) {
+  const MemoryUse memory = memory_of(gpu);
+  if (!memory.used) return memory.used.propagate<double>();
+  return memory.size.map([&](Bytes size) { return size.value > 0 ? memory.used->value / size.value : 0; });
+}
+
+// PCI Express Base Specification: the rate of a lane by generation.
+template <Reading<TransfersPerSecond> PcieLink::*Speed>
+Reading<double> generation(const Snapshot& gpu, std::string_view) {
+  const Reading<double> rate = one_of<Speed>(gpu, "");
+  if (!rate) return rate;
+  constexpr std::array kRates{2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9};
+  for (std::size_t i = 0; i < kRates.size(); ++i)
+    if (std::abs(*rate - kRates[i]) < 1e8) return static_cast<double>(i + 1);
+  return Absent{Reason::kernel};
+}
+
+Reading<std::string> reasons_of(const Snapshot& gpu) {
+  if (!gpu.throttling) return gpu.throttling.propagate<std::string>();
+  const std::string text = joined(throttle_reasons(gpu), "+");
+  return text.empty() ? "none" : text;
+}
+
+template <auto Member>
+Reading<std::vector<FieldValue>> rows_of(const Snapshot& snapshot) {
+  return each_row<typename MemberOf<Member>::Row>(snapshot,
+                                                  [](auto& out, const auto& row, std::vector<FieldLabel> labels) {
+                                                    out.push_back({std::move(labels), number(row.*Member)});
+                                                  });
+}
+
 template <class Row, class Owner, class Rows>
 constexpr bool in_snapshot(Rows Owner::*) {
   return std::is_same_v<Owner, Snapshot>;
@@ -101,13 +225,11 @@ constexpr Field field(std::string_view path, std::string_view metric, Only only,
   if (!only.label.empty()) *end = only.label;
   if (kIsOfHost<typename Of::Row>) made.scope = Scope::host;
   made.store = store<Member>;
+  if constexpr (in_snapshot<typename Of::Row>(kTopic<typename Of::Row>.in) &&
+                !std::is_same_v<typename Of::Row, Process>)
+    made.one = one_of<Member>;
   if constexpr (Of::kMayBeMissing && !kIsOfHost<typename Of::Row>) made.explain = explain<Member>;
-  if constexpr (in_snapshot<typename Of::Row>(kTopic<typename Of::Row>.in))
-    made.values = [](const Snapshot& snapshot) {
-      return each_row<typename Of::Row>(snapshot, [](auto& out, const auto& row, std::vector<FieldLabel> labels) {
-        out.push_back({std::move(labels), number(row.*Member)});
-      });
-    };
+  if constexpr (in_snapshot<typename Of::Row>(kTopic<typename Of::Row>.in)) made.values = rows_of<Member>;
   if (!ends_in(metric, made.unit)) throw "the metric has another unit";
   return made;
 }
@@ -123,6 +245,7 @@ consteval Field field_by_class(std::string_view path, std::string_view metric) {
   using Quantity = typename MemberOf<Member>::Quantity;
   made.metric = metric;
   made.unit = Quantity::kSuffix;
+  made.one = nullptr;
   made.explain = [](GpuRows& rows, const Reasons&, const Why&) {
     for (auto& row : (rows.*kTopic<typename MemberOf<Member>::Row>.list).rows)
       for (auto& value : row.*Member)
@@ -176,6 +299,35 @@ consteval Field memory(std::string_view path, std::string_view metric) {
   return made;
 }
 
+template <auto One>
+Reading<std::vector<FieldValue>> one_value(const Snapshot& gpu) {
+  return std::vector{FieldValue{{}, One(gpu, "")}};
+}
+
+template <auto Member>
+Reading<double> own_value(const Snapshot& gpu, std::string_view) {
+  return number(static_cast<const typename MemberOf<Member>::Row&>(gpu).*Member);
+}
+
+// Computed from the field of the same metric that stands before it.
+template <auto One>
+consteval Field computed(std::string_view path, std::string_view metric, std::string_view unit, Why why) {
+  return {.path = path, .metric = metric, .unit = unit, .why = why, .values = one_value<One>, .one = One};
+}
+
+template <Reading<Ratio> Engine::*Member, Reading<Ratio> EngineClassLoad::*OfClass>
+consteval Field of_engines(std::string_view path, std::string_view metric, Why why) {
+  Field made = field<Member>(path, metric, Only{}, why);
+  made.one = one_of_engines<Member, OfClass>;
+  return made;
+}
+
+consteval Field titled(std::string_view title, Field field, std::string_view keys = {}) {
+  field.title = title;
+  field.keys = keys;
+  return field;
+}
+
 // Of the GPU itself.
 template <auto Member>
 consteval Field of_gpu(std::string_view path, std::string_view metric, Only only, Why why) {
@@ -190,10 +342,12 @@ consteval Field of_gpu(std::string_view path, std::string_view metric, Only only
   made.explain = [](GpuRows& rows, const Reasons& reasons, const Why& of) {
     if (!(rows.model.*Member)) rows.model.*Member = reasons.missing<Value>(of);
   };
-  if constexpr (std::is_same_v<typename MemberOf<Member>::Row, Snapshot>)
-    made.values = [](const Snapshot& snapshot) -> Reading<std::vector<FieldValue>> {
-      return std::vector{FieldValue{{}, number(snapshot.*Member)}};
-    };
+  made.one = own_value<Member>;
+  if constexpr (std::is_same_v<typename MemberOf<Member>::Row, Snapshot>) made.values = one_value<own_value<Member>>;
+  if constexpr (std::is_same_v<Value, bool>)
+    made.truth = true;
+  else
+    made.unit = Value::kSuffix;
   return made;
 }
 
@@ -248,6 +402,29 @@ void put_throttled(const Target& to, const Labels& l, double value) {
   if (value != 0) row->reasons.emplace_back(l[1]);
 }
 
+// A row for each reason that a GT can report, 1 while it limits.
+Reading<std::vector<FieldValue>> throttling_rows(const Snapshot& gpu) {
+  return each_row<Throttling>(gpu, [](auto& out, const Throttling& row, const auto& labels) {
+    for (const std::string& reason : row.known) {
+      FieldValue& value = out.emplace_back(FieldValue{labels, number(contains(row.reasons, reason))});
+      value.labels.push_back({"reason", reason});
+    }
+  });
+}
+
+// A row for each process, 1.
+Reading<std::vector<FieldValue>> process_rows(const Snapshot& gpu) {
+  return each_row<Process>(gpu, [](auto& out, const Process& row, const auto& labels) {
+    FieldValue& value = out.emplace_back(FieldValue{labels, number(true)});
+    for (const auto& [name, text] : {std::pair("user", row.user),
+                                     {"cgroup", row.cgroup},
+                                     {"container_id", row.container_id},
+                                     {"pod_uid", row.pod_uid},
+                                     {"systemd_unit", row.systemd_unit}})
+      value.labels.push_back({name, text});
+  });
+}
+
 // The labels from this one on, each as the text of a member.
 template <std::size_t First, class Row, std::string Row::*... Members>
 void put_texts(const Target& to, const Labels& l, double) {
@@ -264,6 +441,21 @@ void put_function_busy(const Target& to, const Labels& l, double value) {  // a 
   if (load == row->busy.end()) load = row->busy.insert(load, EngineClassLoad{.engine_class = *of});
   const double sum = load->busy.value_or({}).value * load->engines + value;
   load->busy = Ratio{sum / ++load->engines};
+}
+
+consteval Field process_info(std::string_view path, std::string_view metric) {
+  Field made = text(path, metric, {"pid", "comm", "user", "cgroup", "container_id", "pod_uid", "systemd_unit"},
+                    put_texts<2, Process, &Process::user, &Process::cgroup, &Process::container_id, &Process::pod_uid,
+                              &Process::systemd_unit>);
+  made.values = process_rows;
+  return made;
+}
+
+consteval Field throttling(std::string_view path, std::string_view metric) {
+  Field made = text(path, metric, {"gt", "reason"}, put_throttled, Scope::gpu, {"throttle_reasons", "frequency"});
+  made.words = reasons_of;
+  made.values = throttling_rows;
+  return made;
 }
 
 consteval Field function_busy(std::string_view path, std::string_view metric) {
@@ -308,7 +500,9 @@ void put_collector(const Target& to, const Labels& l, double value) {
 constexpr Why kOfDriver{};
 constexpr Why kEngineBusy{"engine_busy", "engines"}, kWaitSema{"engine_wait_sema", "engines"};
 constexpr Why kFrequency{"frequency", "frequency"}, kMean{"frequency_average", "frequency"};
-constexpr Why kRc6{"rc6", "rc6"}, kPower{"power", "power"}, kLink{"pcie_link", "pcie"};
+constexpr Why kMemoryUsed{"memory_used", "memory"};
+constexpr Why kBandwidth{"memory_bandwidth", "imc"}, kRc6{"rc6", "rc6"}, kPower{"power", "power"},
+    kLink{"pcie_link", "pcie"};
 constexpr Why kProcesses{"processes", "fdinfo"};
 constexpr Why kFunctions{"virtual_functions", "sriov"}, kShares{"vf_shares", "sriov"};
 constexpr Why kNpuBusy{"npu_busy", "npu"}, kNpuClock{"npu_frequency", "npu"}, kNpuTelemetry{"npu_telemetry", "npu"};
@@ -328,13 +522,17 @@ constexpr Field kFields[] = {
     text("gpu.may_sleep", "intel_gpu_runtime_pm_info", {"control"}, put_may_sleep),
     of_gpu<&GpuModel::interrupts>("gpu.interrupts", "intel_gpu_interrupts_total", {"interrupts", "engines"}),
 
-    field<&Engine::busy>("engine.busy", "intel_gpu_engine_busy_ratio", kEngineBusy),
+    titled("Busy",
+           of_engines<&Engine::busy, &EngineClassLoad::busy>("engine.busy", "intel_gpu_engine_busy_ratio", kEngineBusy),
+           "render copy video video_enhance compute"),
     field<&Engine::busy_time>("engine.busy_time", "intel_gpu_engine_busy_seconds_total", kEngineBusy),
-    field<&Engine::wait>("engine.wait", "intel_gpu_engine_wait_ratio", kWaitSema),
-    field<&Engine::sema>("engine.sema", "intel_gpu_engine_sema_ratio", kWaitSema),
+    of_engines<&Engine::wait, &EngineClassLoad::wait>("engine.wait", "intel_gpu_engine_wait_ratio", kWaitSema),
+    of_engines<&Engine::sema, &EngineClassLoad::sema>("engine.sema", "intel_gpu_engine_sema_ratio", kWaitSema),
 
-    field<&Frequency::actual>("frequency.actual", "intel_gpu_frequency_hertz", {"kind", "actual"}, kFrequency),
-    field<&Frequency::requested>("frequency.requested", "intel_gpu_frequency_hertz", {"kind", "requested"}, kFrequency),
+    titled("Frequency",
+           field<&Frequency::actual>("frequency.actual", "intel_gpu_frequency_hertz", {"kind", "actual"}, kFrequency)),
+    titled("Requested frequency", field<&Frequency::requested>("frequency.requested", "intel_gpu_frequency_hertz",
+                                                               {"kind", "requested"}, kFrequency)),
     field<&Frequency::mean_actual>("frequency.mean_actual", "intel_gpu_frequency_average_hertz", {"kind", "actual"},
                                    kMean),
     field<&Frequency::mean_requested>("frequency.mean_requested", "intel_gpu_frequency_average_hertz",
@@ -347,26 +545,39 @@ constexpr Field kFields[] = {
     field<&Frequency::rpn>("frequency.rpn", "intel_gpu_frequency_limit_hertz", {"limit", "rpn"}, kOfDriver),
     field<&Frequency::rpe>("frequency.rpe", "intel_gpu_frequency_limit_hertz", {"limit", "rpe"}, kOfDriver),
     field<&Frequency::rpa>("frequency.rpa", "intel_gpu_frequency_limit_hertz", {"limit", "rpa"}, kOfDriver),
-    text("throttling.reasons", "intel_gpu_throttled", {"gt", "reason"}, put_throttled, Scope::gpu,
-         {"throttle_reasons", "frequency"}),
+    throttling("throttling.reasons", "intel_gpu_throttled"),
     field<&Residency::ratio>("rc6.ratio", "intel_gpu_rc6_residency_ratio", kRc6),
     field<&Residency::time>("rc6.time", "intel_gpu_rc6_residency_seconds_total", kRc6),
 
-    field<&Power::mean>("power.mean", "intel_gpu_power_watts", kPower),
-    field<&Power::energy>("power.energy", "intel_gpu_energy_joules_total", kPower),
+    titled("Power", field<&Power::mean>("power.mean", "intel_gpu_power_watts", kPower), "gpu package"),
+    titled("Energy", field<&Power::energy>("power.energy", "intel_gpu_energy_joules_total", kPower)),
     field<&PowerLimit::value>("power_limit.value", "intel_gpu_power_limit_watts", {"power_limits", "hwmon"}),
-    field<&Temperature::value>("temperature.value", "intel_gpu_temperature_celsius", {"temperature", "hwmon"}),
+    titled("Temperature",
+           field<&Temperature::value>("temperature.value", "intel_gpu_temperature_celsius", {"temperature", "hwmon"}),
+           "vram mctrl pcie"),
     field<&TemperatureLimit::value>("temperature_limit.value", "intel_gpu_temperature_limit_celsius"),
-    field<&Fan::speed>("fan.speed", "intel_gpu_fan_speed_rpm", {"fan", "hwmon"}),
+    titled("Fan", field<&Fan::speed>("fan.speed", "intel_gpu_fan_speed_rpm", {"fan", "hwmon"})),
     field<&Voltage::value>("voltage.value", "intel_gpu_voltage_volts", {"voltage", "hwmon"}),
 
+    titled("Memory used", field<&MemoryRegion::used>("memory.used", "intel_gpu_memory_used_bytes", kMemoryUsed)),
+    computed<free_memory>("memory.free", "intel_gpu_memory_used_bytes", Bytes::kSuffix, kMemoryUsed),
+    computed<share_of_memory>("memory.used_ratio", "intel_gpu_memory_used_bytes", Ratio::kSuffix, kMemoryUsed),
     field<&MemoryRegion::size>("memory.size", "intel_gpu_memory_size_bytes", {"memory_size", "memory"}),
-    field<&MemoryRegion::used>("memory.used", "intel_gpu_memory_used_bytes", {"memory_used", "memory"}),
-    field<&Bandwidth::total>("bandwidth.total", "intel_gpu_memory_bandwidth_bytes_total", {"memory_bandwidth", "imc"}),
+    field<&Bandwidth::total>("bandwidth.total", "intel_gpu_memory_bandwidth_bytes_total", kBandwidth),
+    {.path = "bandwidth.rate",
+     .metric = "intel_gpu_memory_bandwidth_bytes_total",
+     .labels = {"direction"},
+     .unit = BytesPerSecond::kSuffix,
+     .why = kBandwidth,
+     .values = rows_of<&Bandwidth::rate>},  // between two readings: a page has none
     field<&PcieLink::speed>("pcie.speed", "intel_gpu_pcie_link_speed_transfers_per_second", {"bound", "current"},
                             kLink),
     field<&PcieLink::max_speed>("pcie.max_speed", "intel_gpu_pcie_link_speed_transfers_per_second", {"bound", "max"},
                                 kLink),
+    computed<generation<&PcieLink::speed>>("pcie.generation", "intel_gpu_pcie_link_speed_transfers_per_second", "",
+                                           kLink),
+    computed<generation<&PcieLink::max_speed>>("pcie.max_generation", "intel_gpu_pcie_link_speed_transfers_per_second",
+                                               "", kLink),
     field<&PcieLink::width>("pcie.width", "intel_gpu_pcie_link_width_lanes", {"bound", "current"}, kLink),
     field<&PcieLink::max_width>("pcie.max_width", "intel_gpu_pcie_link_width_lanes", {"bound", "max"}, kLink),
 
@@ -379,10 +590,7 @@ constexpr Field kFields[] = {
     field_by_class<&Process::busy>("process.busy", "intel_gpu_process_engine_busy_ratio"),
     field_by_class<&Process::busy_time>("process.busy_time", "intel_gpu_process_engine_busy_seconds_total"),
     memory<Process>("process.memory", "intel_gpu_process_memory_bytes"),
-    text("process", "intel_gpu_process_info",
-         {"pid", "comm", "user", "cgroup", "container_id", "pod_uid", "systemd_unit"},
-         put_texts<2, Process, &Process::user, &Process::cgroup, &Process::container_id, &Process::pod_uid,
-                   &Process::systemd_unit>),
+    process_info("process", "intel_gpu_process_info"),
     field<&Process::cpu_time>("process.cpu_time", "intel_gpu_process_cpu_seconds_total", kProcesses),
     field<&Process::resident_memory>("process.resident_memory", "intel_gpu_process_resident_memory_bytes", kProcesses),
     field<&Process::virtual_memory>("process.virtual_memory", "intel_gpu_process_virtual_memory_bytes", kProcesses),
@@ -494,6 +702,117 @@ const Field* field_at(std::string_view path) {
 std::span<const std::string_view> metrics_left_out() { return kLeftOut; }
 
 }  // namespace igpu::model
+
+namespace igpu {
+namespace {
+
+constexpr EverydayUnit kEveryday[] = {
+    {"ratio", "%", "%", 100, 1, 1},
+    {"hertz", "MHz", "MHz", 1e-6, 0, 0},
+    {"watts", "W", "W", 1, 2, 1},
+    {"joules", "J", "J", 1, 1, 0},
+    {"celsius", "C", "°C", 1, 1, 0},
+    {"rpm", "rpm", "rpm", 1, 0, 0},
+    {"volts", "V", "V", 1, 3, 3},
+    {"bytes", "MiB", "MiB", 1.0 / (1 << 20), 0, 0},
+    {"bytes_per_second", "MiB/s", "MiB/s", 1.0 / (1 << 20), 0, 0},
+    {"seconds", "s", "s", 1, 1, 1},
+    {"transfers_per_second", "GT/s", "GT/s", 1e-9, 1, 1},
+    {"lanes", "", "", 1, 0, 0},
+    {"", "", "", 1, 0, 0},
+};
+
+GpuField named(const model::Field& field, std::string_view key) {
+  GpuField made{std::string(field.path), std::string(field.title), field.path, std::string(key), field.unit, &field};
+  if (key.empty()) return made;
+  made.name.insert(made.name.find('.'), "." + std::string(key));
+  return made;
+}
+
+std::string_view topic_of(const model::Field& field) { return field.path.substr(0, field.path.find('.')); }
+bool is_of_gpu(const model::Field& field) { return field.one != nullptr || field.words != nullptr; }
+
+// Words for rows that are not listed: few machines have them, or others sum them up.
+constexpr std::string_view kMoreKeys[] = {"engine.media", "frequency.media", "memory.system",
+                                          "power.card",   "power.cores",     "power.dram",
+                                          "power.psys",   "bandwidth.read",  "bandwidth.write"};
+
+// Such a word, a listed one, or the name of a row with its number: "vcs0", "local0", "1".
+bool may_name_rows(const model::Field& first, std::string_view key) {
+  const bool has_rows = !first.labels[first.is.empty() ? 0 : 1].empty();  // the last label says which field
+  if (!has_rows || first.words != nullptr) return false;
+  std::string_view listed = first.keys;
+  while (!listed.empty())
+    if (take_until(listed, ' ') == key) return true;
+  return std::ranges::any_of(key, is_digit) ||
+         contains(kMoreKeys, std::string(topic_of(first)) + '.' + std::string(key));
+}
+
+}  // namespace
+
+const EverydayUnit& everyday(std::string_view base_unit) {
+  return *std::ranges::find_if(kEveryday,
+                               [&](const EverydayUnit& unit) { return unit.base == base_unit || unit.base.empty(); });
+}
+
+std::span<const GpuField> gpu_fields() {
+  static const std::vector<GpuField> kNamed = [] {
+    std::vector<GpuField> all;
+    for (const model::Field& field : model::fields()) {
+      if (!is_of_gpu(field)) continue;
+      all.push_back(named(field, ""));
+      for (std::string_view rest = field.keys; !rest.empty();) {
+        GpuField& made = all.emplace_back(named(field, take_until(rest, ' ')));
+        // People watch the classes, but not the engines that copy; rows of other kinds are details.
+        made.title.clear();
+        if (topic_of(field) != "engine" || made.key == "copy") continue;
+        made.title = made.key;
+        made.title.front() += 'A' - 'a';
+        std::ranges::replace(made.title, '_', ' ');
+      }
+    }
+    return all;
+  }();
+  return kNamed;
+}
+
+std::optional<GpuField> gpu_field(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  const std::string topic(name.substr(0, dot));
+  const auto all = model::fields();
+  const auto first = std::ranges::find_if(
+      all, [&](const model::Field& field) { return is_of_gpu(field) && topic_of(field) == topic; });
+  if (first == all.end()) return std::nullopt;
+  const bool has_main = topic != "gpu";  // the first of the GPU's own values is no better than the others
+  if (dot == name.npos) return has_main ? std::optional(named(*first, "")) : std::nullopt;
+  if (const model::Field* const whole = model::field_at(name); whole != nullptr && is_of_gpu(*whole))
+    return named(*whole, "");
+  std::string_view key = name.substr(dot + 1);
+  const model::Field* field = &*first;
+  if (const std::size_t last = key.rfind('.'); last != key.npos) {
+    field = model::field_at(topic + std::string(key.substr(last)));
+    key = key.substr(0, last);
+  }
+  if (field == nullptr || !is_of_gpu(*field) || !may_name_rows(*first, key)) return std::nullopt;
+  return named(*field, key);
+}
+
+Reading<Scalar> value_of(const GpuModel& gpu, const GpuField& of) {
+  if (of.field->words != nullptr)
+    return of.field->words(gpu).map([](const std::string& words) { return Scalar(words); });
+  return of.field->one(gpu, of.key).map([&](double value) {
+    return of.field->truth ? Scalar(std::string(value != 0 ? "yes" : "no")) : Scalar(value);
+  });
+}
+
+Reading<double> value(const Snapshot& snapshot, std::string_view name) {
+  const std::optional<GpuField> found = gpu_field(name);
+  if (!found || found->field->values == nullptr || found->field->one == nullptr)
+    throw InvalidOption("there is no value \"" + std::string(name) + '"', "field_names() lists them");
+  return found->field->one(snapshot, found->key);
+}
+
+}  // namespace igpu
 
 std::string_view igpu::metric_of(std::string_view field) {
   const model::Field* const found = model::field_at(field);

@@ -39,12 +39,19 @@ struct Field {
   Labels labels{};      // names, in the order in which `store` expects the values: first those that identify the row
   std::string_view is;  // the value that the last label must have; "": any value
   std::string_view unit;
+  // What people call it, where a few values stand for a GPU; "": it is shown only to those who ask for it.
+  std::string_view title{};
+  std::string_view keys{};  // of the first field of rows: words for rows that are listed, as in "engine.video.busy"
+  bool truth = false;       // yes or no
   Scope scope = Scope::gpu;
   void (*store)(const Target&, const Labels&, double) = nullptr;
   void (*explain)(GpuRows&, const Reasons&,
                   const Why&) = nullptr;  // sets why rows lack the value; null: nothing to set
   Why why{};                              // also explains why a list has no rows
   Reading<std::vector<FieldValue>> (*values)(const Snapshot&) = nullptr;  // null: a text, or not in a Snapshot
+  // The value of the GPU as a whole, or of the rows that the key names. Without `values` it needs a GpuModel.
+  Reading<double> (*one)(const Snapshot&, std::string_view key) = nullptr;
+  Reading<std::string> (*words)(const Snapshot&) = nullptr;  // the same of a text
 };
 
 // All fields. Those of one metric are neighbours.

@@ -44,7 +44,8 @@ Labels Binding::labels(const SampleList& list, const SampleList::Sample& sample)
 
 void store(std::span<const Field> fields, const Target& to, const Labels& labels, double value) {
   for (const Field& field : fields)
-    if (field.is.empty() || field.is == labels[label_count(field) - 1]) field.store(to, labels, value);
+    if (field.store != nullptr && (field.is.empty() || field.is == labels[label_count(field) - 1]))
+      field.store(to, labels, value);
 }
 
 }  // namespace model

@@ -40,7 +40,7 @@ std::vector<const Engine*> snapshot::measured_engines(const GpuModel& gpu) {
   return measured;
 }
 
-const Power* snapshot::draw_of(const GpuModel& gpu) {
+const Power* snapshot::draw_of(const Snapshot& gpu) {
   if (!gpu.power) return nullptr;
   for (const std::string_view domain : kDrawDomains)
     for (const Power& power : *gpu.power)
@@ -48,7 +48,7 @@ const Power* snapshot::draw_of(const GpuModel& gpu) {
   return nullptr;
 }
 
-const PowerLimit* snapshot::power_limit_of(const GpuModel& gpu, std::string_view domain) {
+const PowerLimit* snapshot::power_limit_of(const Snapshot& gpu, std::string_view domain) {
   if (!gpu.power_limits) return nullptr;
   for (const std::string_view limit : {"max", "cap", "rated_max", "crit"})
     for (const PowerLimit& one : *gpu.power_limits)
@@ -56,7 +56,7 @@ const PowerLimit* snapshot::power_limit_of(const GpuModel& gpu, std::string_view
   return nullptr;
 }
 
-const PowerLimit* snapshot::power_limit_of(const GpuModel& gpu) {
+const PowerLimit* snapshot::power_limit_of(const Snapshot& gpu) {
   if (const Power* const draw = draw_of(gpu)) return power_limit_of(gpu, draw->domain);
   for (const std::string_view domain : kDrawDomains)
     if (const PowerLimit* const limit = power_limit_of(gpu, domain)) return limit;
@@ -74,13 +74,13 @@ Reading<Hertz> snapshot::clock_of(const GpuModel& gpu) {
   return Absent{Reason::hardware};
 }
 
-const Temperature* snapshot::temperature_of(const GpuModel& gpu) {
+const Temperature* snapshot::temperature_of(const Snapshot& gpu) {
   if (!gpu.temperatures || gpu.temperatures->empty()) return nullptr;
   const auto package = std::ranges::find(*gpu.temperatures, "package", &Temperature::sensor);
   return package != gpu.temperatures->end() ? &*package : &gpu.temperatures->front();
 }
 
-MemoryUse snapshot::memory_of(const GpuModel& gpu) {
+MemoryUse snapshot::memory_of(const Snapshot& gpu) {
   if (!gpu.memory) return {false, gpu.memory.propagate<Bytes>(), gpu.memory.propagate<Bytes>()};
   const auto is_own = [](const MemoryRegion& region) { return region.name != "system"; };
   MemoryUse use{.own = std::any_of(gpu.memory->begin(), gpu.memory->end(), is_own)};
@@ -232,7 +232,7 @@ std::vector<std::string_view> snapshot::throttle_reasons(const Throttling& row) 
   return {row.reasons.begin(), row.reasons.end()};
 }
 
-std::vector<std::string_view> snapshot::throttle_reasons(const GpuModel& gpu) {
+std::vector<std::string_view> snapshot::throttle_reasons(const Snapshot& gpu) {
   std::vector<std::string_view> all;
   if (!gpu.throttling) return all;
   for (const Throttling& row : *gpu.throttling)

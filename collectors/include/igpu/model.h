@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "igpu/page.h"
@@ -20,6 +21,9 @@
 namespace igpu {
 
 struct GpuModel;
+namespace model {
+struct Field;
+}
 
 namespace snapshot {
 
@@ -116,24 +120,24 @@ inline constexpr std::array<std::string_view, 3> kDrawDomains{"card", "gpu", "pa
 
 // What the GPU draws: the first of these domains that is measured, also while it has no mean, so that no view jumps to
 // another domain for one window. Null: none is.
-const Power* draw_of(const GpuModel& gpu);
+const Power* draw_of(const Snapshot& gpu);
 // The sustained limit of a domain, otherwise a limit for less time (cards of 2026 have only these). Null: there is
 // none.
-const PowerLimit* power_limit_of(const GpuModel& gpu, std::string_view domain);
+const PowerLimit* power_limit_of(const Snapshot& gpu, std::string_view domain);
 // The same for what the GPU draws.
-const PowerLimit* power_limit_of(const GpuModel& gpu);
+const PowerLimit* power_limit_of(const Snapshot& gpu);
 
 // The clock of the fastest GT: now, or where no GT has a current one, the mean over the window.
 Reading<Hertz> clock_of(const GpuModel& gpu);
 // The sensor of the package, otherwise the first one. Null: there is none.
-const Temperature* temperature_of(const GpuModel& gpu);
+const Temperature* temperature_of(const Snapshot& gpu);
 
 // A card's own memory; of an integrated GPU, the machine's. Absent `used`: a region lacks it.
 struct MemoryUse {
   bool own = false;
   Reading<Bytes> size = Absent{}, used = Absent{};
 };
-MemoryUse memory_of(const GpuModel& gpu);
+MemoryUse memory_of(const Snapshot& gpu);
 // What is in use of it; of an integrated GPU, by the visible processes.
 Reading<Bytes> memory_in_use(const GpuModel& gpu);
 
@@ -173,7 +177,7 @@ std::optional<BusyButSlow> busy_but_slow(const GpuModel& gpu);
 
 // Why the GT, or any GT of the GPU, is throttled, in words; empty unless it is.
 std::vector<std::string_view> throttle_reasons(const Throttling& row);
-std::vector<std::string_view> throttle_reasons(const GpuModel& gpu);
+std::vector<std::string_view> throttle_reasons(const Snapshot& gpu);
 
 }  // namespace snapshot
 
@@ -242,6 +246,36 @@ class ModelReader {
 };
 
 HostModel model_of(const PageView& page, CleanText clean = nullptr);
+
+// A value that a GPU has once: "power.mean" is what it draws, "engine.busy" its busiest class. With a key it is that of
+// some rows: "engine.video.busy", "power.package.mean", "frequency.1.actual". The key "media" stands for the engines
+// that code or change video, and for the GT that has them.
+struct GpuField {
+  std::string name;       // "engine.video.busy"
+  std::string title;      // "Video"; "": a view shows it only if it is asked for
+  std::string_view path;  // "engine.busy"
+  std::string key;        // "video"
+  std::string_view unit;  // a base unit; "": text, or a plain number
+  const model::Field* field;
+};
+
+// Those that a program may list; fields of rows with other keys are found as well.
+std::span<const GpuField> gpu_fields();
+// The last part may be missing: it is then the first of its rows, so that "power" is "power.mean". Nothing: there is
+// no such field.
+std::optional<GpuField> gpu_field(std::string_view name);
+using Scalar = std::variant<double, std::string>;
+Reading<Scalar> value_of(const GpuModel& gpu, const GpuField& field);
+
+// How people read a unit, in every view. Values are multiplied by the factor.
+struct EverydayUnit {
+  std::string_view base;   // "hertz"
+  std::string_view plain;  // "MHz", in ASCII
+  std::string_view shown;  // the same in tables: "°C"
+  double factor;
+  int decimals, in_tables;  // digits of a single value; in tables
+};
+const EverydayUnit& everyday(std::string_view base_unit);
 
 // The metric that a field is made of: "engine.busy" is intel_gpu_engine_busy_ratio. Empty if there is no such field.
 std::string_view metric_of(std::string_view field);

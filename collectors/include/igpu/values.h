@@ -34,4 +34,9 @@ IGPU_API std::vector<FieldName> field_names();
 // One entry for each row. Without rows: why. Throws InvalidOption if there is no such name.
 IGPU_API Reading<std::vector<FieldValue>> values(const Snapshot& snapshot, std::string_view name);
 
+// The value of the GPU as a whole, by the rules of `query` and the page: of "power.mean" what it draws, of
+// "engine.busy" the busiest class. With a word in the name that of some rows: "engine.video.busy",
+// "power.package.mean", "temperature.vram.value". Throws InvalidOption if there is no such name.
+IGPU_API Reading<double> value(const Snapshot& snapshot, std::string_view name);
+
 }  // namespace igpu
