@@ -7,11 +7,11 @@
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "format/csv_rows.h"
 #include "format/json_writer.h"
 #include "igpu/words.h"
-#include "query/query_fields.h"
 #include "self/build_info.h"
 #include "text/unicode.h"
 
@@ -27,31 +27,55 @@ struct Reading {
   std::string trouble;  // "": none
 };
 
-// An entity. Its key is the member of the state document and part of its unique_id, so it never changes.
 struct Entity {
-  std::string_view key, name;
-  std::string_view field;  // of query/query_fields.h; "": see problem()
-  double factor;           // from the field's unit
-  std::string_view unit;
-  std::string_view device_class;  // of Home Assistant; "": it has none for this quantity
-  int decimals;                   // that are shown
-  bool counts = false;            // a counter, which a dashboard of energy adds up
+  std::string name, title;                            // name: of the field, also in the state document
+  std::optional<GpuField> field{};                    // nothing: see problem()
+  std::string_view unit{}, device_class = "problem";  // of Home Assistant; "": it has no class for this quantity
+  double factor = 1;
+  int decimals = 0;  // that are shown
+
+  std::string key() const {  // part of its unique_id
+    std::string key = name;
+    std::replace(key.begin(), key.end(), '.', '_');
+    return key;
+  }
 };
 
-// What most people want to see of a GPU.
-constexpr Entity kEntities[] = {
-    {"render", "Render", "engine.render.busy.percent", 1, "%", "", 0},
-    {"video", "Video", "engine.video.busy.percent", 1, "%", "", 0},
-    {"video_enhance", "Video enhance", "engine.video_enhance.busy.percent", 1, "%", "", 0},
-    {"compute", "Compute", "engine.compute.busy.percent", 1, "%", "", 0},
-    {"power", "Power", "power.draw.watts", 1, "W", "power", 1},
-    {"energy", "Energy", "energy.draw.joules", 1 / 3.6e6, "kWh", "energy", 3, true},
-    {"temperature", "Temperature", "temperature.package.celsius", 1, "°C", "temperature", 0},
-    {"fan", "Fan", "fan.speed.rpm", 1, "rpm", "", 0},
-    {"frequency", "Frequency", "clocks.gt.mhz", 1, "MHz", "frequency", 0},
-    {"memory", "Memory used", "memory.used.bytes", 1.0 / (1 << 20), "MiB", "data_size", 0},
-    {"problem", "Problem", "", 1, "", "problem", 0},
-};
+Entity entity_of(const GpuField& field) {
+  // Home Assistant's dashboard of energy adds up counters in kWh.
+  if (field.unit == "joules") return {field.name, field.title, field, "kWh", "energy", 1 / 3.6e6, 3};
+  constexpr std::pair<std::string_view, std::string_view> kClasses[] = {{"watts", "power"},
+                                                                        {"celsius", "temperature"},
+                                                                        {"hertz", "frequency"},
+                                                                        {"bytes", "data_size"},
+                                                                        {"volts", "voltage"}};
+  const auto found = std::ranges::find(kClasses, field.unit, [](const auto& pair) { return pair.first; });
+  const EverydayUnit& unit = everyday(field.unit);
+  return {field.name,
+          field.title,
+          field,
+          unit.shown,
+          found == std::end(kClasses) ? "" : found->second,
+          unit.factor,
+          field.unit == "ratio" ? 0 : unit.in_tables};
+}
+
+// The fields with a title, one for each topic and unit, and whether something is wrong.
+const std::vector<Entity>& entities() {
+  static const std::vector<Entity> kAll = [] {
+    std::vector<Entity> all;
+    const auto topic_of = [](const GpuField& field) { return field.path.substr(0, field.path.find('.')); };
+    for (const GpuField& field : gpu_fields()) {
+      const bool is_second = !all.empty() && field.key.empty() && topic_of(*all.back().field) == topic_of(field) &&
+                             all.back().field->unit == field.unit;
+      if (field.title.empty() || is_second || field.name == "engine.busy") continue;  // its classes follow
+      all.push_back(entity_of(field));
+    }
+    all.push_back({"problem", "Problem"});
+    return all;
+  }();
+  return kAll;
+}
 constexpr std::string_view kTrouble = "trouble";  // member of the state document: the problem in words
 
 constexpr std::size_t kMaxNameBytes = 128;
@@ -83,8 +107,8 @@ MaybeValue problem(const Reading& reading) {
 }
 
 MaybeValue value_of(const Entity& entity, const Reading& reading) {
-  if (entity.field.empty()) return problem(reading);
-  const query::Value value = query::value_of(entity.field, {reading.gpu, reading.gpu.gpu, 0, reading.gpu.time});
+  if (!entity.field) return problem(reading);
+  const auto value = igpu::value_of(reading.gpu, *entity.field);
   if (!value) return std::nullopt;
   const double scale = std::pow(10, std::max(2, entity.decimals + 1));
   return std::round(std::get<double>(*value) * entity.factor * scale) / scale + 0.0;  // no negative zero
@@ -94,9 +118,9 @@ MaybeValue value_of(const Entity& entity, const Reading& reading) {
 std::string state_of(const Reading& reading, std::chrono::system_clock::time_point time, std::vector<bool>& found) {
   JsonWriter json;
   json.begin_object().member("time", time_text(time)).member("device", reading.gpu.gpu.address);
-  for (std::size_t i = 0; i < std::size(kEntities); ++i) {
-    json.name(kEntities[i].key);
-    const MaybeValue value = value_of(kEntities[i], reading);
+  for (std::size_t i = 0; i < entities().size(); ++i) {
+    json.name(entities()[i].name);
+    const MaybeValue value = value_of(entities()[i], reading);
     if (!value) {
       json.null();
       continue;
@@ -114,13 +138,13 @@ std::string state_of(const Reading& reading, std::chrono::system_clock::time_poi
 
 void write_entity(JsonWriter& json, const Entity& entity, const std::string& device_id, const std::string& state_topic,
                   std::chrono::seconds expire_after) {
-  const bool binary = entity.unit.empty();
-  const std::string key(entity.key);
+  const bool binary = !entity.field;
+  const std::string key = entity.key();
   json.name(key).begin_object().member("platform", binary ? "binary_sensor" : "sensor");
-  json.member("unique_id", device_id + '_' + key).member("name", entity.name);
+  json.member("unique_id", device_id + '_' + key).member("name", entity.title);
   if (!entity.device_class.empty()) json.member("device_class", entity.device_class);
   // null becomes the text None, which Home Assistant shows as unknown.
-  json.member("value_template", "{{ value_json." + key + " }}");
+  json.member("value_template", "{{ value_json['" + entity.name + "'] }}");
   json.member("expire_after", static_cast<std::uint64_t>(expire_after.count()));
   if (binary) {
     json.member("entity_category", "diagnostic").member("json_attributes_topic", state_topic);
@@ -128,7 +152,7 @@ void write_entity(JsonWriter& json, const Entity& entity, const std::string& dev
                 "{{ {'" + std::string(kTrouble) + "': value_json." + std::string(kTrouble) + "} | tojson }}");
   } else {
     json.member("unit_of_measurement", entity.unit);
-    json.member("state_class", entity.counts ? "total_increasing" : "measurement");
+    json.member("state_class", entity.device_class == "energy" ? "total_increasing" : "measurement");
     json.member("suggested_display_precision", entity.decimals);
   }
   json.end_object();
@@ -162,7 +186,7 @@ HomeAssistant::Update HomeAssistant::update(const HostModel& host, std::chrono::
     const Reading reading{gpu, now, snapshot::trouble_of(gpu, now)};
     Device& device = devices_[gpu.gpu.address];
     device.present = true;
-    device.entities.resize(std::size(kEntities));
+    device.entities.resize(entities().size());
     std::string state = state_of(reading, time, device.entities);
     // A sleeping GPU has no values. What an earlier run of this program described must not lose its entities now.
     const std::string status = topic_of(gpu.gpu.address, "status");
@@ -198,8 +222,8 @@ std::string HomeAssistant::description(const GpuModel& gpu, const std::string& n
   json.end_object();
   json.name("origin").begin_object().member("name", kProgramName).member("sw_version", build_info().version);
   json.end_object().name("components").begin_object();
-  for (std::size_t i = 0; i < std::size(kEntities); ++i)
-    if (device.entities[i]) write_entity(json, kEntities[i], id, state_topic, expire_after_);
+  for (std::size_t i = 0; i < entities().size(); ++i)
+    if (device.entities[i]) write_entity(json, entities()[i], id, state_topic, expire_after_);
   json.end_object().member("state_topic", state_topic).member("qos", 1);
   json.name("availability").begin_array();
   for (const std::string& topic : {availability_topic_, topic_of(gpu.gpu.address, "status")})

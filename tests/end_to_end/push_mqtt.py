@@ -181,10 +181,11 @@ def check_descriptions(retained, addresses):
         for key, entity in config["components"].items():
             unique.add(entity["unique_id"])
             check(entity["platform"] in ("sensor", "binary_sensor"), f"{topic} {key}: platform")
-            check(entity["value_template"] == f"{{{{ value_json.{key} }}}}", f"{topic} {key}: template")
+            name = re.search(r"value_json(?:\.(\w+)|\['([\w.]+)'\]) ", entity["value_template"])
+            check(name and (name[1] or name[2]).replace(".", "_") == key, f"{topic} {key}: template")
             if entity["platform"] == "sensor":
                 check(entity["unit_of_measurement"] in UNITS[entity.get("device_class")], f"{topic} {key}: unit")
-                check(entity["state_class"] == ("total_increasing" if key == "energy" else "measurement"), f"{topic} {key}: state class")
+                check(entity["state_class"] == ("total_increasing" if key == "power_energy" else "measurement"), f"{topic} {key}: state class")
             else:
                 check("unit_of_measurement" not in entity and entity["device_class"] == "problem", f"{topic} {key}: binary sensor")
     check(len(unique) == sum(len(config["components"]) for config in configs.values()), "every entity has an id of its own")
@@ -213,12 +214,12 @@ def expected_state(page, device):
     hertz = first("intel_gpu_frequency_hertz", gt="0", kind="actual")
     watts = [first("intel_gpu_power_watts", domain=domain) for domain in ("card", "gpu", "package")]
     joules = [first("intel_gpu_energy_joules_total", domain=domain) for domain in ("card", "gpu", "package")]
-    return {"render": busy("render"), "video": busy("video"), "video_enhance": busy("video_enhance"), "compute": busy("compute"),
-            "energy": next((value / 3.6e6 for value in joules if value is not None), None), "fan": first("intel_gpu_fan_speed_rpm"),
-            "power": next((value for value in watts if value is not None), None),
-            "temperature": first("intel_gpu_temperature_celsius", sensor="package"),
-            "frequency": None if hertz is None else hertz / 1e6,
-            "memory": sum(used) / 2**20 if used else None}
+    return {**{f"engine.{name}.busy": busy(name) for name in ("render", "video", "video_enhance", "compute")},
+            "power.energy": next((value / 3.6e6 for value in joules if value is not None), None), "fan.speed": first("intel_gpu_fan_speed_rpm"),
+            "power.mean": next((value for value in watts if value is not None), None),
+            "temperature.value": first("intel_gpu_temperature_celsius", sensor="package"),
+            "frequency.actual": None if hertz is None else hertz / 1e6,
+            "memory.used": sum(used) / 2**20 if used else None}
 
 
 def check_values(exporter, subscriber, devices):

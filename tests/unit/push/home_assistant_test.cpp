@@ -63,15 +63,15 @@ TEST_SUITE_BEGIN("home_assistant");
 TEST_CASE("a GPU is described with the entities that have a value, and its state says null for the others") {
   HomeAssistant home_assistant = on_nas();
   const auto update = home_assistant.update(host_with({card()}), kNow);
-  CHECK(entities(home_assistant) == std::vector<std::string>{"problem", "video"});
+  CHECK(entities(home_assistant) == std::vector<std::string>{"engine_video_busy", "problem"});
   REQUIRE(update.states.size() == 1);
   CHECK(update.values == 2);
   CHECK(update.states[0].topic == "gpus/nas/0000:03:00.0/state");
   CHECK_FALSE(update.states[0].retain);
   const json state = json::parse(update.states[0].payload);
   CHECK(state["time"] == "2026-11-23T12:00:00.000Z");
-  CHECK(state["video"] == 12.35);
-  CHECK(state["power"].is_null());
+  CHECK(state["engine.video.busy"] == 12.35);
+  CHECK(state["power.mean"].is_null());
   CHECK(state["problem"] == "OFF");
 }
 
@@ -85,10 +85,10 @@ TEST_CASE("a description has what Home Assistant requires") {
   CHECK(config["origin"]["name"] == "intel-gpu-exporter");
   CHECK(config["availability_mode"] == "all");
   CHECK(config["availability"] == json::array({{{"topic", "gpus/nas/status"}}, {{"topic", kStatus}}}));
-  const json& video = config["components"]["video"];
+  const json& video = config["components"]["engine_video_busy"];
   CHECK(video["platform"] == "sensor");
-  CHECK(video["unique_id"] == "intel_gpu_nas_0000_03_00_0_video");
-  CHECK(video["value_template"] == "{{ value_json.video }}");
+  CHECK(video["unique_id"] == "intel_gpu_nas_0000_03_00_0_engine_video_busy");
+  CHECK(video["value_template"] == "{{ value_json['engine.video.busy'] }}");
   CHECK(video["expire_after"] == 60);
   CHECK_FALSE(video.contains("device_class"));
   CHECK(config["components"]["problem"]["platform"] == "binary_sensor");
@@ -100,10 +100,10 @@ TEST_CASE("an entity is added when its value appears, and stays when it disappea
   GpuModel warm = card();
   warm.temperatures = std::vector<snapshot::Temperature>{{"package", Celsius{61}}};
   (void)home_assistant.update(host_with({warm}), kNow);
-  CHECK(entities(home_assistant) == std::vector<std::string>{"problem", "temperature", "video"});
+  CHECK(entities(home_assistant) == std::vector<std::string>{"engine_video_busy", "problem", "temperature_value"});
   const auto update = home_assistant.update(host_with({card()}), kNow);
-  CHECK(entities(home_assistant) == std::vector<std::string>{"problem", "temperature", "video"});
-  CHECK(json::parse(update.states[0].payload)["temperature"].is_null());
+  CHECK(entities(home_assistant) == std::vector<std::string>{"engine_video_busy", "problem", "temperature_value"});
+  CHECK(json::parse(update.states[0].payload)["temperature.value"].is_null());
 }
 
 TEST_CASE("a GPU that goes away is unavailable until it is back") {
@@ -128,7 +128,7 @@ TEST_CASE("a GPU that sleeps at the start is described when it wakes up, and kee
   const HomeAssistant::Retained awake = home_assistant.retained();
   const auto update = home_assistant.update(host_with({asleep()}), kNow);
   CHECK(home_assistant.retained() == awake);
-  CHECK(json::parse(update.states[0].payload)["video"].is_null());
+  CHECK(json::parse(update.states[0].payload)["engine.video.busy"].is_null());
   CHECK(update.values == 2);
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("hostile names of hosts and GPUs stay names") {
 TEST_CASE("values expire after four readings, at the earliest after a minute") {
   HomeAssistant slow("nas", "gpus", 10min);
   (void)slow.update(host_with({card()}), kNow);
-  CHECK(description(slow)["components"]["video"]["expire_after"] == 2400);
+  CHECK(description(slow)["components"]["engine_video_busy"]["expire_after"] == 2400);
 }
 
 TEST_CASE("energy is a counter in kWh, as the energy dashboard of Home Assistant wants it") {
@@ -187,11 +187,11 @@ TEST_CASE("energy is a counter in kWh, as the energy dashboard of Home Assistant
   gpu.power = std::vector<snapshot::Power>{{"card", "hwmon", Absent{}, Joules{9'000'000}}};
   HomeAssistant home_assistant = on_nas();
   const auto update = home_assistant.update(host_with({gpu}), kNow);
-  const json config = description(home_assistant)["components"]["energy"];
+  const json config = description(home_assistant)["components"]["power_energy"];
   CHECK(config["device_class"] == "energy");
   CHECK(config["state_class"] == "total_increasing");
   CHECK(config["unit_of_measurement"] == "kWh");
-  CHECK(json::parse(update.states[0].payload)["energy"] == 2.5);
+  CHECK(json::parse(update.states[0].payload)["power.energy"] == 2.5);
 }
 
 TEST_CASE("a device links to the exporter's page if it is known") {

@@ -145,7 +145,7 @@ TEST_CASE("readings that wait in the queue are delivered with their own times an
   int seen = 0;
   for (const auto& message : to.broker->published) {
     if (message.topic != kState) continue;
-    CHECK(message.payload.find("\"video\":" + std::to_string(++seen) + ',') != std::string::npos);
+    CHECK(message.payload.find("\"engine.video.busy\":" + std::to_string(++seen) + ',') != std::string::npos);
   }
   CHECK(seen == 40);
 }
