@@ -115,7 +115,7 @@ void add_query_flags(std::vector<CommandFlag>& flags) {
     return flags.emplace_back(
         CommandFlag{std::move(name), std::move(placeholder), "", std::move(help), std::move(take), {"query"}});
   };
-  add("fields", "LIST", "Print these fields: name,power.draw.watts", [](To to, Given given) {
+  add("fields", "LIST", "Print these fields: gpu.name,power.mean", [](To to, Given given) {
     for (const Setting& word : given.each())
       read_text(word, [](const std::string& name) { query::required_field(name); });
     to.query.fields = given.words();
@@ -289,7 +289,7 @@ std::vector<CommandFlag> make_flags() {
   add("format", stats_format_names(), "table", "Output format; docs/commands.md describes each.", take_stats_format,
       {"stats"});
   add("template", "TEXT", "",
-      "Print this text for each GPU, with the fields of query in braces: '{engine.video.busy}% {power}W'.",
+      "Print this text for each GPU, with the fields of query in braces: '{engine.video.busy}% {power.mean}W'.",
       take_template, {"stats"});
   add("o", "FILE", "", "Write each reading to this file, which it replaces as a whole.",
       [](To to, Given given) { to.stats.file = given.file() == "-" ? "" : given.file(); }, {"stats"});

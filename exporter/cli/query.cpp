@@ -33,7 +33,7 @@ constexpr Nanoseconds kWindow = 200ms;  // of one reading, as in xpu-smi
 class Printer {
  public:
   explicit Printer(const QueryOptions& wanted) : wanted_(wanted), style_{wanted.header, wanted.units} {
-    for (const std::string& name : wanted.fields) fields_.push_back(&query::required_field(name));
+    for (const std::string& name : wanted.fields) fields_.push_back(query::required_field(name));
     if (wanted.xpu_fields) xpu_fields_ = query::xpu_fields(*wanted.xpu_fields);
   }
   void header(std::string& out) const {

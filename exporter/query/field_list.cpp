@@ -79,7 +79,7 @@ std::string field_list(std::span<const Row> rows, std::span<const Finding> findi
       if (same == whys.end()) same = whys.insert(whys.end(), {text, {}});
       same->second.push_back(row.gpu.address);
     }
-    out += padded(field.name, kNameWidth) + padded(field.unit, kUnitWidth);
+    out += padded(field.name, kNameWidth) + padded(field.unit.plain, kUnitWidth);
     const std::string_view source = source_of(field.model);
     if (rows.empty())
       out += source;
@@ -107,7 +107,10 @@ std::string field_list_json(std::span<const Row> rows, std::span<const Finding> 
   JsonWriter json;
   json.begin_array();
   for (const Field& field : fields()) {
-    json.begin_object().member("field", field.name).member("unit", field.unit).member("source", source_of(field.model));
+    json.begin_object()
+        .member("field", field.name)
+        .member("unit", field.unit.plain)
+        .member("source", source_of(field.model));
     json.member("metric", metric_of(field.model)).name("gpus").begin_array();
     for (const Row& row : rows) {
       const Value value = field.get(row);

@@ -48,6 +48,14 @@ std::optional<std::string> shown_with_unit(std::string_view field, const Row& ro
   return whole(std::get<double>(*value), unit);
 }
 
+constexpr double kBytesPerMebibyte = 1 << 20;
+
+std::optional<std::string> bytes(std::string_view field, const Row& row) {
+  const Value value = value_of(field, row);
+  if (!value) return std::nullopt;
+  return whole(std::get<double>(*value) * kBytesPerMebibyte, "");
+}
+
 std::optional<std::string> percent(const Reading<Ratio>& ratio) {
   if (!ratio) return std::nullopt;
   return whole(ratio->value * 100, "%");
@@ -55,13 +63,14 @@ std::optional<std::string> percent(const Reading<Ratio>& ratio) {
 
 void write_process(const Process& process, const Row& row, std::string& out) {
   const Reading<Bytes> used = resident(process.memory);
-  const Value size = value_of("memory.total.bytes", row);
+  const Value size = value_of("memory.size", row);
   Reading<Ratio> busiest = Absent{Reason::hardware};
   for (const Reading<Ratio>& one : process.busy)
     if (one && (!busiest || one->value > busiest->value)) busiest = one;
   const bool computes = process.busy_of(EngineClass::compute).value_or({}).value > 0;
   std::optional<std::string> share;
-  if (used && size && std::get<double>(*size) > 0) share = whole(100 * used->value / std::get<double>(*size), "%");
+  if (used && size && std::get<double>(*size) > 0)
+    share = whole(100 * used->value / kBytesPerMebibyte / std::get<double>(*size), "%");
   out += "\n   {";
   Members to(out, 4);
   to.add("pid", std::to_string(process.pid));
@@ -83,17 +92,17 @@ void write_nvtop(std::span<const Row> rows, std::string& out) {
     out += row.index == rows.front().index ? "\n {" : ",\n {";
     Members to(out, 2);
     to.add("device_name", row.gpu.name.empty() ? row.gpu.address : row.gpu.name);
-    to.add("gpu_clock", shown_with_unit("clocks.gt.mhz", row, "MHz"));
+    to.add("gpu_clock", shown_with_unit("frequency.actual", row, "MHz"));
     to.add("mem_clock", std::nullopt);
-    to.add("temp", shown_with_unit("temperature.package.celsius", row, "C"));
-    to.add("fan_speed", shown_with_unit("fan.speed.rpm", row, "RPM"));
-    to.add("power_draw", shown_with_unit("power.draw.watts", row, "W"));
-    to.add("gpu_util", shown_with_unit("busy.percent", row, "%"));
-    to.add("encode_decode", shown_with_unit("engine.video.busy.percent", row, "%"));
-    to.add("mem_util", shown_with_unit("memory.used.percent", row, "%"));
-    to.add("mem_total", shown_with_unit("memory.total.bytes", row, ""));
-    to.add("mem_used", shown_with_unit("memory.used.bytes", row, ""));
-    to.add("mem_free", shown_with_unit("memory.free.bytes", row, ""));
+    to.add("temp", shown_with_unit("temperature.value", row, "C"));
+    to.add("fan_speed", shown_with_unit("fan.speed", row, "RPM"));
+    to.add("power_draw", shown_with_unit("power.mean", row, "W"));
+    to.add("gpu_util", shown_with_unit("engine.busy", row, "%"));
+    to.add("encode_decode", shown_with_unit("engine.video.busy", row, "%"));
+    to.add("mem_util", shown_with_unit("memory.used_ratio", row, "%"));
+    to.add("mem_total", bytes("memory.size", row));
+    to.add("mem_used", bytes("memory.used", row));
+    to.add("mem_free", bytes("memory.free", row));
     to.begin("processes");
     out += '[';
     if (row.model.processes) {

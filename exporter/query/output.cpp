@@ -23,9 +23,9 @@ std::string shown(const Field& field, const Row& row, std::string_view missing) 
 
 // Everyday sizes for the table: "8.6/16.0G".
 std::string memory_cell(const Row& row) {
-  const Value used = value_of("memory.used.bytes", row), size = value_of("memory.total.bytes", row);
+  const Value used = value_of("memory.used", row), size = value_of("memory.size", row);  // in MiB
   const auto gibibytes = [](const Value& value) {
-    return value ? formatted("%.1f", std::get<double>(*value) / 1073741824.0) : "-";
+    return value ? formatted("%.1f", std::get<double>(*value) / 1024) : "-";
   };
   return used || size ? gibibytes(used) + "/" + gibibytes(size) + "G" : "-";
 }
@@ -34,21 +34,21 @@ std::string memory_cell(const Row& row) {
 
 void write_csv_header(const Fields& fields, const CsvStyle& style, std::string& out) {
   if (!style.header) return;
-  for (const Field* const field : fields) {
-    if (field != fields.front()) out += ", ";
-    out += field->name;
-    if (style.units && !field->unit.empty()) out.append(" [").append(field->unit).append("]");
+  for (const Field& field : fields) {
+    if (&field != &fields.front()) out += ", ";
+    out += field.name;
+    if (style.units && !field.unit.plain.empty()) out.append(" [").append(field.unit.plain).append("]");
   }
   out += '\n';
 }
 
 void write_csv(const Fields& fields, const CsvStyle& style, std::span<const Row> rows, std::string& out) {
   for (const Row& row : rows) {
-    for (const Field* const field : fields) {
-      if (field != fields.front()) out += ", ";
-      const std::string text = shown(*field, row, kMissing);
+    for (const Field& field : fields) {
+      if (&field != &fields.front()) out += ", ";
+      const std::string text = shown(field, row, kMissing);
       append_csv_cell(out, text);
-      if (style.units && !field->unit.empty() && text != kMissing) out.append(" ").append(field->unit);
+      if (style.units && !field.unit.plain.empty() && text != kMissing) out.append(" ").append(field.unit.plain);
     }
     out += '\n';
   }
@@ -59,13 +59,13 @@ void write_json(const Fields& fields, std::span<const Row> rows, std::string& ou
   json.begin_array();
   for (const Row& row : rows) {
     json.begin_object();
-    for (const Field* const field : fields) {
-      json.name(field->name);
-      const Value value = field->get(row);
+    for (const Field& field : fields) {
+      json.name(field.name);
+      const Value value = field.get(row);
       if (!value)
         json.null();
       else if (const auto* const number = std::get_if<double>(&*value))
-        json.value(rounded(*field, *number));
+        json.value(rounded(field, *number));
       else
         json.value(std::get<std::string>(*value));
     }
@@ -81,12 +81,12 @@ std::string quick_table(std::span<const Row> rows, int width) {
     bool right = true;
   };
   constexpr std::size_t kName = 1;
-  constexpr Column kColumns[] = {{"GPU", "index", ""},
-                                 {"NAME", "name", "", false},
-                                 {"BUSY", "busy.percent", "%"},
-                                 {"MHZ", "clocks.gt.mhz", ""},
-                                 {"POWER", "power.draw.watts", "W"},
-                                 {"TEMP", "temperature.package.celsius", "C"},
+  constexpr Column kColumns[] = {{"GPU", "gpu.index", ""},
+                                 {"NAME", "gpu.name", "", false},
+                                 {"BUSY", "engine.busy", "%"},
+                                 {"MHZ", "frequency.actual", ""},
+                                 {"POWER", "power.mean", "W"},
+                                 {"TEMP", "temperature.value", "C"},
                                  {"MEMORY", "", ""}};
   using Line = std::array<std::string, std::size(kColumns)>;
   std::vector<Line> lines(rows.size() + 1);
@@ -113,16 +113,15 @@ std::string quick_table(std::span<const Row> rows, int width) {
     }
     out += '\n';
     if (row == 0) continue;
-    const std::string state = shown(required_field("state"), rows[row - 1], "active");
-    const std::string reasons = shown(required_field("throttle.reasons"), rows[row - 1], "none");
-    if (state != "active") out += "    asleep\n";
+    const std::string reasons = shown(required_field("throttling.reasons"), rows[row - 1], "none");
+    if (rows[row - 1].model.suspended.value_or(false)) out += "    asleep\n";
     if (reasons != "none") out += "    throttled: " + reasons + '\n';
   }
   return out;
 }
 
 Template::Template(std::string_view text) {
-  parts_.push_back({"", nullptr});
+  parts_.emplace_back();
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     const bool doubled = i + 1 < text.size() && text[i + 1] == c;
@@ -134,8 +133,8 @@ Template::Template(std::string_view text) {
     const std::size_t end = text.find('}', i);
     if (c == '}' || end == std::string_view::npos)
       throw std::invalid_argument(std::string("a single ") + c + "; a field is {NAME}, a brace is " + c + c);
-    parts_.back().field = &required_field(text.substr(i + 1, end - i - 1));
-    parts_.push_back({"", nullptr});
+    parts_.back().field = required_field(text.substr(i + 1, end - i - 1));
+    parts_.emplace_back();
     i = end;
   }
 }
@@ -144,7 +143,7 @@ void Template::write(std::span<const Row> rows, std::string& out) const {
   for (const Row& row : rows) {
     for (const Part& part : parts_) {
       out += part.text;
-      if (part.field != nullptr) out += shown(*part.field, row, "-");
+      if (part.field) out += shown(*part.field, row, "-");
     }
     out += '\n';
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,14 +13,14 @@
 // The formats in which `query` prints fields.
 namespace igpu::exporter::query {
 
-using Fields = std::vector<const Field*>;
+using Fields = std::vector<Field>;
 
 struct CsvStyle {
   bool header = true;
   bool units = true;  // behind values, and in brackets in the header
 };
 
-// name, power.draw.watts [W]
+// gpu.name, power.mean [W]
 void write_csv_header(const Fields& fields, const CsvStyle& style, std::string& out);
 // A line for each GPU; cells are separated by a comma and a blank, as in nvidia-smi and xpu-smi. An unknown value is
 // [N/A].
@@ -28,16 +29,9 @@ void write_csv(const Fields& fields, const CsvStyle& style, std::span<const Row>
 void write_json(const Fields& fields, std::span<const Row> rows, std::string& out);
 
 // The values of the table, for other formats.
-inline constexpr std::string_view kQuickFields[] = {"index",
-                                                    "name",
-                                                    "state",
-                                                    "busy.percent",
-                                                    "clocks.gt.mhz",
-                                                    "power.draw.watts",
-                                                    "temperature.package.celsius",
-                                                    "memory.used.bytes",
-                                                    "memory.total.bytes",
-                                                    "throttle.reasons"};
+inline constexpr std::string_view kQuickFields[] = {
+    "gpu.index",  "gpu.name",          "gpu.suspended", "engine.busy", "frequency.actual",
+    "power.mean", "temperature.value", "memory.used",   "memory.size", "throttling.reasons"};
 // A line for each GPU. Only names are cut, and only where the columns are wider than width.
 std::string quick_table(std::span<const Row> rows, int width = 80);
 
@@ -47,7 +41,7 @@ std::string_view source_of(std::string_view field);
 std::string field_list(std::span<const Row> rows, std::span<const Finding> findings);
 std::string field_list_json(std::span<const Row> rows, std::span<const Finding> findings);
 
-// "{engine.video.busy}% {power}W": text with fields in braces; {{ and }} are braces.
+// "{engine.video.busy}% {power.mean}W": text with fields in braces; {{ and }} are braces.
 class Template {
  public:
   explicit Template(std::string_view text);  // throws std::invalid_argument
@@ -57,7 +51,7 @@ class Template {
  private:
   struct Part {
     std::string text;
-    const Field* field;  // the field behind the text; null: none
+    std::optional<Field> field{};  // behind the text
   };
   std::vector<Part> parts_;
 };

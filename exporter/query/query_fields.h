@@ -3,16 +3,16 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "igpu/device.h"
 #include "igpu/model.h"
 
-// The fields that scripts request by plain names: one table over the model. The names are an interface.
+// The fields that scripts request by name: those of the model (gpu_fields()), and what discovery knows of a GPU.
 namespace igpu::exporter::query {
 
 // One GPU of one reading.
@@ -23,24 +23,24 @@ struct Row {
   std::chrono::system_clock::time_point time;
 };
 
-using Scalar = std::variant<double, std::string>;
 using Value = Reading<Scalar>;
 
 struct Field {
-  std::string_view name;   // "power.draw.watts"; its last part is the unit, if it has one
-  std::string_view alias;  // "power"
-  std::string_view unit;   // "W"; "": text, or a plain number
-  std::string_view model;  // the field of the model it is computed from (model/fields.cpp); "": it comes from discovery
-  Value (*get)(const Row&);
+  std::string name;          // "power.mean"
+  EverydayUnit unit{};       // of the values of get()
+  std::string_view model{};  // the path of the model's field; "": it comes from discovery
+  std::optional<GpuField> of{};
+  Value (*discovered)(const Row&) = nullptr;
 
-  std::string_view without_unit() const;  // "power.draw"
+  Value get(const Row& row) const;
 };
 
 std::span<const Field> fields();
-// Finds a field by its name, its name without the unit, or its alias; null: there is none.
-const Field* find_field(std::string_view name);
+// Finds a field by its name, as gpu_field() does, where "card" is "gpu.card", or by what xpu-smi or nvidia-smi call it;
+// nothing: there is none.
+std::optional<Field> find_field(std::string_view name);
 // The same; throws std::invalid_argument with the nearest name.
-const Field& required_field(std::string_view name);
+Field required_field(std::string_view name);
 Value value_of(std::string_view field, const Row& row);
 
 // The GPUs of a reading, in the order of `gpus`. All three must outlive the rows.

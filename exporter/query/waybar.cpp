@@ -12,23 +12,14 @@ namespace igpu::exporter::query {
 namespace {
 
 std::string with_unit(std::string_view name, const Row& row) {
-  const Field& field = required_field(name);
+  const Field field = required_field(name);
   const Value value = field.get(row);
   if (!value) return {};
-  const std::string text = text_of(field, *value);
-  return field.unit == "%" || field.unit.empty() ? text + std::string(field.unit)
-                                                 : text + ' ' + std::string(field.unit);
+  const std::string_view unit = field.unit.plain;
+  return text_of(field, *value) + (unit.empty() || unit == "%" ? "" : " ") + std::string(unit);
 }
 
-// Has the field a value that is this text?
-bool holds(std::string_view field, std::string_view text, const Row& row) {
-  const Value value = value_of(field, row);
-  return value && std::get<std::string>(*value) == text;
-}
-
-bool is_throttled(const Row& row) {
-  return value_of("throttle.reasons", row) && !holds("throttle.reasons", "none", row);
-}
+bool is_throttled(const GpuModel& gpu) { return !snapshot::throttle_reasons(gpu).empty(); }
 
 std::string tooltip(const Row& row) {
   std::string text = row.gpu.name.empty() ? row.gpu.address : row.gpu.name;
@@ -38,13 +29,13 @@ std::string tooltip(const Row& row) {
   };
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     const std::string_view name = to_string(static_cast<EngineClass>(i));
-    add(name, "engine." + std::string(name) + ".busy.percent");
+    add(name, "engine." + std::string(name) + ".busy");
   }
-  add("frequency", "clocks.gt.mhz");
-  add("power", "power.draw.watts");
-  add("temperature", "temperature.package.celsius");
-  add("memory", "memory.used.percent");
-  if (is_throttled(row)) add("throttled:", "throttle.reasons");
+  add("frequency", "frequency.actual");
+  add("power", "power.mean");
+  add("temperature", "temperature.value");
+  add("memory", "memory.used_ratio");
+  if (is_throttled(row.model)) add("throttled:", "throttling.reasons");
   return text;
 }
 
@@ -55,9 +46,9 @@ void write_waybar(std::span<const Row> rows, std::string& out) {
   bool suspended = !rows.empty(), throttled = false;
   std::string tooltips;
   for (const Row& row : rows) {
-    if (const Value busy = value_of("busy.percent", row)) most = std::max(most.value_or(0), std::get<double>(*busy));
-    suspended = suspended && holds("state", "suspended", row);
-    throttled = throttled || is_throttled(row);
+    if (const Value busy = value_of("engine.busy", row)) most = std::max(most.value_or(0), std::get<double>(*busy));
+    suspended = suspended && row.model.suspended.value_or(false);
+    throttled = throttled || is_throttled(row.model);
     tooltips.append(tooltips.empty() ? "" : "\n\n").append(tooltip(row));
   }
   const std::string percent = most ? std::to_string(std::lround(*most)) : "";

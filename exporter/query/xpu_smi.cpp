@@ -15,31 +15,28 @@
 
 namespace igpu::exporter::query {
 
-// How a value of ours is written.
+// How a text of ours is written.
 using Form = std::string (*)(const Scalar&);
 
 struct XpuField {
   std::string_view name;
   std::string_view aliases;  // separated by blanks
   std::string_view unit;
-  std::string_view groups;  // letters of kGroups
-  std::string_view field;   // ours; "": the kernel has none
-  Form form;
+  std::string_view groups;   // letters of kGroups
+  std::string_view field{};  // ours; "": the kernel has none
+  Form form = nullptr;       // unless it is written as every text and number is
 };
 
 namespace {
 
-double number(const Scalar& value) { return std::get<double>(value); }
-
-std::string two_decimals(const Scalar& value) { return formatted("%.2f", number(value)); }
-std::string shortest(const Scalar& value) {
+// As xpu-smi writes it: MHz, MiB and plain numbers with as many digits as they need.
+std::string plain(const Scalar& value, std::string_view unit) {
+  const double* const number = std::get_if<double>(&value);
+  if (number == nullptr) return clean_text(std::get<std::string>(value));
+  if (unit == "C" || unit == "%" || unit == "W" || unit == "J") return formatted("%.2f", *number);
   std::string text;
-  append_number(text, number(value));
+  append_number(text, *number);
   return text;
-}
-std::string mebibytes(const Scalar& value) { return shortest(number(value) / 1048576.0); }
-std::string plain(const Scalar& value) {
-  return std::holds_alternative<double>(value) ? shortest(value) : clean_text(std::get<std::string>(value));
 }
 
 // 2026-11-23T07:43:37.123Z -> 2026/11/23 07:43:37.123
@@ -88,63 +85,60 @@ constexpr Group kGroups[] = {{"IDENTITY", 'i', ' '},    {"MEMORY", 'm', 'm'},   
                              {"TEMPERATURE", 'h', 'p'}, {"POWER", 'w', 'p'},    {"CLOCK", 'c', 'c'},
                              {"PCI", 't', 't'},         {"EU_ARRAY", 'x', 'x'}, {"FAN", 'f', 'f'}};
 
+// Their names are also names of fields for --fields, where we have the value.
 constexpr XpuField kXpuSmiFields[] = {
-    {"timestamp", "", "", "i", "timestamp", with_slashes},
-    {"name", "gpu_name", "", "i", "name", plain},
-    {"index", "gpu_index", "", "i", "index", plain},
-    {"uuid", "gpu_uuid", "", "i", "", plain},
-    {"serial", "gpu_serial", "", "i", "", plain},
-    {"driver_version", "", "", "i", "", plain},
-    {"vbios_version", "", "", "i", "", plain},
-    {"pci.bus_id", "gpu_bus_id", "", "it", "pci.address", plain},
-    {"pci.device_id", "", "", "it", "pci.device_id", hexadecimal},
-    {"pci.sub_device_id", "", "", "it", "", plain},
-    {"temperature.gpu", "", "C", "h", "temperature.package.celsius", two_decimals},
-    {"temperature.memory", "", "C", "h", "temperature.vram.celsius", two_decimals},
-    {"temperature.composite", "", "C", "h", "", plain},
-    {"utilization.gpu", "", "%", "u", "busy.percent", two_decimals},
-    {"utilization.compute", "utilization.compute.single utilization.compute.group", "%", "u",
-     "engine.compute.busy.percent", two_decimals},
-    {"utilization.render", "utilization.render.single utilization.render.group", "%", "u", "engine.render.busy.percent",
-     two_decimals},
+    {"timestamp", "", "", "i", "time", with_slashes},
+    {"name", "gpu_name", "", "i", "gpu.name"},
+    {"index", "gpu_index", "", "i", "gpu.index"},
+    {"uuid", "gpu_uuid", "", "i"},
+    {"serial", "gpu_serial", "", "i"},
+    {"driver_version", "", "", "i"},
+    {"vbios_version", "", "", "i"},
+    {"pci.bus_id", "gpu_bus_id", "", "it", "gpu.address"},
+    {"pci.device_id", "", "", "it", "gpu.device_id", hexadecimal},
+    {"pci.sub_device_id", "", "", "it"},
+    {"temperature.gpu", "", "C", "h", "temperature.value"},
+    {"temperature.memory", "", "C", "h", "temperature.vram.value"},
+    {"temperature.composite", "", "C", "h"},
+    {"utilization.gpu", "", "%", "u", "engine.busy"},
+    {"utilization.compute", "utilization.compute.single utilization.compute.group", "%", "u", "engine.compute.busy"},
+    {"utilization.render", "utilization.render.single utilization.render.group", "%", "u", "engine.render.busy"},
     {"utilization.media",
      "utilization.media.decode.single utilization.media.encode.single utilization.media.enhancement.single "
      "utilization.media.group",
-     "%", "u", "engine.media.busy.percent", two_decimals},
-    {"utilization.copy", "utilization.copy.single utilization.copy.group", "%", "u", "engine.copy.busy.percent",
-     two_decimals},
-    {"utilization.memory", "", "%", "mu", "", plain},
-    {"pcie.link.gen.max", "", "", "t", "pcie.generation.max", plain},
-    {"pcie.link.width.max", "", "", "t", "pcie.width.max", plain},
-    {"pcie.link.gen.current", "", "", "t", "pcie.generation", plain},
-    {"pcie.link.width.current", "", "", "t", "pcie.width", plain},
-    {"pcie.tx.throughput", "", "MB/s", "t", "", plain},
-    {"pcie.rx.throughput", "", "MB/s", "t", "", plain},
-    {"pcie.replay.counter", "", "", "t", "", plain},
-    {"pcie.rx.throughput.kbs", "", "kB/s", "t", "", plain},
-    {"pcie.tx.throughput.kbs", "", "kB/s", "t", "", plain},
-    {"memory.total", "", "MiB", "m", "memory.total.bytes", mebibytes},
-    {"memory.used", "", "MiB", "m", "memory.used.bytes", mebibytes},
-    {"memory.free", "", "MiB", "m", "memory.free.bytes", mebibytes},
-    {"memory.read.bandwidth", "", "kB/s", "m", "", plain},
-    {"memory.write.bandwidth", "", "kB/s", "m", "", plain},
-    {"memory.bandwidth.utilization", "", "%", "m", "", plain},
-    {"power.draw", "power.draw.average", "W", "w", "power.draw.watts", two_decimals},
-    {"power.draw.gpu", "", "W", "w", "power.gpu.watts", two_decimals},
-    {"energy.consumed", "", "J", "w", "energy.draw.joules", two_decimals},
-    {"energy.consumed.gpu", "", "J", "w", "energy.gpu.joules", two_decimals},
-    {"power.limit", "power.management.limit power.management.limit.default", "W", "w", "power.limit.watts",
-     two_decimals},
-    {"power.max_limit", "", "W", "w", "", plain},
-    {"clocks.current.graphics", "clocks.current.sm clocks.gr clocks.sm", "MHz", "c", "clocks.gt.mhz", shortest},
-    {"clocks.current.media", "clocks.current.video clocks.video", "MHz", "c", "clocks.media.mhz", shortest},
-    {"clocks.throttle.reason", "", "", "c", "throttle.reasons", throttle_names},
-    {"clocks.max.graphics", "clocks.max.sm clocks.max.gr", "MHz", "c", "clocks.gt.max.mhz", shortest},
-    {"clocks.max.media", "clocks.max.video", "MHz", "c", "clocks.media.max.mhz", shortest},
-    {"eu.active", "", "%", "x", "", plain},
-    {"eu.stall", "", "%", "x", "", plain},
-    {"eu.idle", "", "%", "x", "", plain},
-    {"fan.speed", "", "%", "f", "", plain},
+     "%", "u", "engine.media.busy"},
+    {"utilization.copy", "utilization.copy.single utilization.copy.group", "%", "u", "engine.copy.busy"},
+    {"utilization.memory", "", "%", "mu"},
+    {"pcie.link.gen.max", "", "", "t", "pcie.max_generation"},
+    {"pcie.link.width.max", "", "", "t", "pcie.max_width"},
+    {"pcie.link.gen.current", "", "", "t", "pcie.generation"},
+    {"pcie.link.width.current", "", "", "t", "pcie.width"},
+    {"pcie.tx.throughput", "", "MB/s", "t"},
+    {"pcie.rx.throughput", "", "MB/s", "t"},
+    {"pcie.replay.counter", "", "", "t"},
+    {"pcie.rx.throughput.kbs", "", "kB/s", "t"},
+    {"pcie.tx.throughput.kbs", "", "kB/s", "t"},
+    {"memory.total", "", "MiB", "m", "memory.size"},
+    {"memory.used", "", "MiB", "m", "memory.used"},
+    {"memory.free", "", "MiB", "m", "memory.free"},
+    {"memory.read.bandwidth", "", "kB/s", "m"},
+    {"memory.write.bandwidth", "", "kB/s", "m"},
+    {"memory.bandwidth.utilization", "", "%", "m"},
+    {"power.draw", "power.draw.average", "W", "w", "power.mean"},
+    {"power.draw.gpu", "", "W", "w", "power.gpu.mean"},
+    {"energy.consumed", "", "J", "w", "power.energy"},
+    {"energy.consumed.gpu", "", "J", "w", "power.gpu.energy"},
+    {"power.limit", "power.management.limit power.management.limit.default", "W", "w", "power_limit.value"},
+    {"power.max_limit", "", "W", "w"},
+    {"clocks.current.graphics", "clocks.current.sm clocks.gr clocks.sm", "MHz", "c", "frequency.actual"},
+    {"clocks.current.media", "clocks.current.video clocks.video", "MHz", "c", "frequency.media.actual"},
+    {"clocks.throttle.reason", "", "", "c", "throttling.reasons", throttle_names},
+    {"clocks.max.graphics", "clocks.max.sm clocks.max.gr", "MHz", "c", "frequency.rp0"},
+    {"clocks.max.media", "clocks.max.video", "MHz", "c", "frequency.media.rp0"},
+    {"eu.active", "", "%", "x"},
+    {"eu.stall", "", "%", "x"},
+    {"eu.idle", "", "%", "x"},
+    {"fan.speed", "", "%", "f"},
 };
 
 // The letters of a group, or of groups by their shortcuts; "" unless the word is one.
@@ -169,18 +163,33 @@ bool has_name(const XpuField& field, std::string_view name) {
                      [&](std::string_view alias) { return equal_ignoring_case(alias, name); });
 }
 
-[[noreturn]] void fail_for(std::string_view name) {
+template <class Is>
+std::vector<std::string> names_where(const Is& is) {
   std::vector<std::string> names;
   for (const XpuField& field : kXpuSmiFields) {
+    if (!is(field)) continue;
     names.emplace_back(field.name);
     for (const std::string_view alias : split(field.aliases, ' ')) names.emplace_back(alias);
   }
-  const std::string meant = nearest(lower(name.substr(0, 64)), names);
+  return names;
+}
+
+[[noreturn]] void fail_for(std::string_view name) {
+  const std::string meant = nearest(lower(name.substr(0, 64)), names_where([](const XpuField&) { return true; }));
   throw std::invalid_argument("Field \"" + std::string(name.substr(0, 64)) + "\" is not a valid field to query" +
                               (meant.empty() ? "" : "; did you mean " + meant + "?"));
 }
 
 }  // namespace
+
+std::vector<std::string> aliases() {
+  return names_where([](const XpuField& field) { return !field.field.empty(); });
+}
+
+std::string_view field_of_alias(std::string_view name) {
+  const auto found = std::ranges::find_if(kXpuSmiFields, [&](const XpuField& field) { return has_name(field, name); });
+  return found == std::end(kXpuSmiFields) ? std::string_view() : found->field;
+}
 
 std::vector<const XpuField*> xpu_fields(std::string_view names) {
   std::vector<const XpuField*> wanted;
@@ -226,7 +235,10 @@ void write_xpu_csv(std::span<const XpuField* const> fields, std::span<const Row>
     for (const XpuField* const field : fields) {
       if (field != fields.front()) out += ", ";
       const Value value = field->field.empty() ? Value(Absent{Reason::kernel}) : value_of(field->field, row);
-      append_csv_cell(out, value ? field->form(*value) : "N/A");
+      if (!value)
+        out += "N/A";
+      else
+        append_csv_cell(out, field->form != nullptr ? field->form(*value) : plain(*value, field->unit));
     }
     out += '\n';
   }

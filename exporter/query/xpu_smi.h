@@ -14,6 +14,10 @@ namespace igpu::exporter::query {
 
 struct XpuField;
 
+// The field that one of these names stands for; "": there is none, or the kernel has no such value.
+std::string_view field_of_alias(std::string_view name);
+std::vector<std::string> aliases();  // names that stand for a field
+
 // Parses names, groups (POWER) and their letters (pu), separated by commas, in upper or lower case. Each field occurs
 // once in the result. Throws std::invalid_argument for an unknown name, with the nearest one.
 std::vector<const XpuField*> xpu_fields(std::string_view names);

@@ -396,7 +396,7 @@ TEST_CASE("without a GPU doctor says why, list and stats say so") {
   }
   std::vector<std::string> fields = machine.with("query");
   fields.emplace_back("--fields=power");
-  CHECK(run(fields).output == "power.draw.watts [W]\nNo Intel GPU found: `intel-gpu-exporter doctor` says why.\n");
+  CHECK(run(fields).output == "power.mean [W]\nNo Intel GPU found: `intel-gpu-exporter doctor` says why.\n");
 }
 
 TEST_SUITE_END();

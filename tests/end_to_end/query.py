@@ -73,9 +73,9 @@ def loops():
 
 
 def chosen():
-    out, _, _ = query("--simulate=rack", "--fields=index,pci.address", "--format=csv,noheader", "--id=2,0000:00:02.0")
+    out, _, _ = query("--simulate=rack", "--fields=index,address", "--format=csv,noheader", "--id=2,0000:00:02.0")
     check(cells(out) == [["1", "0000:00:02.0"], ["2", "0000:03:00.0"]], f"--id: {out}")
-    out, _, _ = query("--simulate=rack", "--gpu=card2", "--fields=pci.address", "--format=csv,noheader")
+    out, _, _ = query("--simulate=rack", "--gpu=card2", "--fields=address", "--format=csv,noheader")
     check(out == "0000:03:00.0\n", f"--gpu: {out}")
     for arguments in (["--id=7"], ["--gpu=card9"]):
         out, err, status = query("--simulate=rack", "--fields=name", *arguments)
@@ -84,8 +84,8 @@ def chosen():
 
 def without_fields():
     """JSON and CSV have what the table has."""
-    columns = ["index", "name", "state", "busy.percent", "clocks.gt.mhz", "power.draw.watts", "temperature.package.celsius",
-               "memory.used.bytes", "memory.total.bytes", "throttle.reasons"]
+    columns = ["gpu.index", "gpu.name", "gpu.suspended", "engine.busy", "frequency.actual", "power.mean", "temperature.value",
+               "memory.used", "memory.size", "throttling.reasons"]
     for flag in ("--json", "--format=json"):
         out, err, status = query("--simulate=rack", flag)
         check(status == 0 and [list(gpu) for gpu in json.loads(out)] == [columns] * 3, f"{flag}: {status} {out} {err}")
@@ -113,7 +113,7 @@ def xpu_smi():
 
 
 def refused():
-    for arguments, text in ((["--fields=powr.draw.watts"], "did you mean power.draw.watts?"), (["--fields=" + "x" * 10000], "there is no field"),
+    for arguments, text in ((["--fields=powr.mean"], "did you mean power.mean?"), (["--fields=" + "x" * 10000], "there is no field"),
                             (["--query-gpu=power.drwa"], "did you mean power.draw?"), (["--fields=name", "--format=xml"], "none of"),
                             (["--fields=name", "--loop=0"], "too short"),
                             (["--fields=name", "--loop=1e9"], "not a duration"), (["--fields=name", "--list"], "not two")):

@@ -163,7 +163,7 @@ def bars():
             check(line["class"] in ("unknown", "suspended", "throttled", "high", "busy", "idle"), f"{profile}: {line}")
             check("percentage" not in line or 0 <= line["percentage"] <= 100, f"{profile}: {line}")
             check("&" not in re.sub(r"&(amp|lt|gt|quot|#39);", "", line["tooltip"]), f"{profile}: Pango markup {line}")
-    out, err, status = stats("--simulate=rack", "--template", "{pci.address} {engine.video.busy}% {power}W")
+    out, err, status = stats("--simulate=rack", "--template", "{address} {engine.video.busy}% {power}W")
     check(status == 0 and len(out.splitlines()) == 3, f"a template is a line for each GPU: {status} {err}")
     for line in out.splitlines():
         check(re.fullmatch(r"0000:\d\d:00\.[02] \d+(\.\d)?% (\d+(\.\d+)?|-)W|0000:00:02.0 .*", line), f"template: {line}")

@@ -49,7 +49,7 @@ struct Watched {
 
 Fields all_fields() {
   Fields all;
-  for (const Field& field : fields()) all.push_back(&field);
+  for (const Field& field : fields()) all.push_back(field);
   return all;
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("a field that is queried alone has the value that it has among all") {
     const auto together = split(written([&](std::string& to) { write_csv(all, style, watched.rows, to); }), "\n");
     REQUIRE(together.size() == watched.rows.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
-      INFO(profile.name << " " << all[i]->name);
+      INFO(profile.name << " " << all[i].name);
       const auto alone = split(written([&](std::string& to) { write_csv({all[i]}, style, watched.rows, to); }), "\n");
       REQUIRE(alone.size() == together.size());
       for (std::size_t gpu = 0; gpu < alone.size(); ++gpu) CHECK(alone[gpu] == split(together[gpu], ", ").at(i));
@@ -122,14 +122,14 @@ TEST_CASE("a field that is queried alone has the value that it has among all") {
 }
 
 TEST_CASE("every number of the list is on at least one machine") {
-  std::vector<const Field*> never = all_fields();
+  Fields never = all_fields();
   for (const SimulationProfile& profile : simulation_profiles()) {
     const Watched watched(profile.name);
     for (const Row& row : watched.rows)
-      std::erase_if(never, [&](const Field* field) { return static_cast<bool>(field->get(row)); });
+      std::erase_if(never, [&](const Field& field) { return static_cast<bool>(field.get(row)); });
   }
   std::string names;
-  for (const Field* field : never) names.append(field->name).append(" ");
+  for (const Field& field : never) names.append(field.name).append(" ");
   CHECK(names == "");
 }
 

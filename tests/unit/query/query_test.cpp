@@ -77,7 +77,7 @@ struct Arc : Machine {
 
 std::string csv(const std::vector<Row>& rows, std::vector<std::string_view> names, CsvStyle style = {}) {
   Fields fields;
-  for (const std::string_view name : names) fields.push_back(&required_field(name));
+  for (const std::string_view name : names) fields.push_back(required_field(name));
   std::string out;
   write_csv_header(fields, style, out);
   write_csv(fields, style, rows, out);
@@ -96,35 +96,69 @@ std::string xpu(const std::vector<Row>& rows, std::string_view names, CsvStyle s
 
 TEST_SUITE_BEGIN("query");
 
-TEST_CASE("each field has one name, which ends in its unit, and a source in the model unless discovery knows it") {
-  std::set<std::string_view> names;
+TEST_CASE("each field has one name, that of the model, and a source in it unless discovery knows the value") {
+  std::set<std::string> names;
   for (const Field& field : fields()) {
     CAPTURE(field.name);
     CHECK(names.insert(field.name).second);
-    CHECK((field.alias.empty() || names.insert(field.alias).second));
     CHECK((field.model.empty() || !metric_of(field.model).empty()));
-    CHECK(find_field(field.name) == &field);
-    if (field.unit.empty()) continue;
-    const std::string_view last = field.name.substr(field.name.rfind('.') + 1);
-    CHECK(std::set<std::string_view>{"percent", "watts", "celsius", "bytes", "mhz", "joules", "rpm", "volts"}.contains(
-        last));
+    CHECK(find_field(field.name)->name == field.name);
   }
-  for (const char* name : {"name", "pci.address", "driver", "power.draw.watts", "temperature.package.celsius",
-                           "memory.used.bytes", "engine.video.busy.percent", "clocks.gt.mhz", "throttle.reasons"})
+  for (const char* name : {"gpu.name", "gpu.address", "gpu.driver", "power.mean", "temperature.value", "memory.used",
+                           "engine.video.busy", "frequency.actual", "throttling.reasons"})
     CHECK_MESSAGE(names.contains(name), name);
 }
 
-TEST_CASE("the unit may be left out of a name, and the commonest fields have a short one") {
-  CHECK(find_field("engine.video.busy")->name == "engine.video.busy.percent");
-  CHECK(find_field("power")->name == "power.draw.watts");
-  CHECK(find_field("memory.used")->name == "memory.used.bytes");
-  CHECK(find_field("") == nullptr);
-  CHECK(find_field("engine") == nullptr);
+TEST_CASE("of a name, the value of rows that has no better one, and gpu, may be left out") {
+  CHECK(find_field("power")->name == "power.mean");
+  CHECK(find_field("memory")->name == "memory.used");
+  CHECK(find_field("temperature.vram")->name == "temperature.vram.value");
+  CHECK(find_field("engine.vcs1")->name == "engine.vcs1.busy");
+  CHECK(find_field("card")->name == "gpu.card");
+  CHECK_FALSE(find_field(""));
+  CHECK_FALSE(find_field("gpu"));
+  CHECK_FALSE(find_field("process.busy"));
+}
+
+TEST_CASE("a key is a word that some machine has, or a name with its number") {
+  for (const char* const name : {"engine.vcs1.busy", "frequency.1.actual", "memory.local0.used", "frequency.media.rp0"})
+    CHECK_MESSAGE(find_field(name)->name == name, name);
+  for (const char* const name : {"engine.vidoe.busy", "temperature.vrma", "temperature.media", "pcie.x16.speed",
+                                 "power.package.maen", "throttling.pl1", "engine..busy"})
+    CHECK_MESSAGE(!find_field(name), name);
+}
+
+TEST_CASE("xpu-smi's and nvidia-smi's names stand for ours, unless the kernel has no such value") {
+  CHECK(find_field("power.draw")->name == "power.mean");
+  CHECK(find_field("clocks.gr")->name == "frequency.actual");
+  CHECK(find_field("pci.bus_id")->name == "gpu.address");
+  CHECK(find_field("fan.speed")->unit.plain == "rpm");  // ours; xpu-smi's is in percent
+  CHECK_FALSE(find_field("serial"));
+  for (const std::string& alias : aliases()) CHECK_MESSAGE(find_field(alias), alias);
+}
+
+TEST_CASE("a key chooses rows: an engine, a class, a sensor, a domain") {
+  Arc machine;
+  const Row row = machine.rows().front();
+  const auto value = [&](std::string_view field) {
+    const Value found = value_of(field, row);
+    return found ? text_of(*find_field(field), *found) : "absent";
+  };
+  CHECK(value("engine.busy") == "37.5");
+  CHECK(value("engine.video.busy") == "37.5");
+  CHECK(value("engine.vcs0.busy") == "50");
+  CHECK(value("engine.media.busy") == "25");
+  CHECK(value("engine.compute.busy") == "absent");
+  CHECK(value("memory.system.size") == "30518");
+  CHECK(value("memory.size") == "16");
+  CHECK(value("memory.free") == "12");  // 11.5
+  CHECK(value("power.package.mean") == "93.64");
+  CHECK(value("power.gpu.mean") == "93.64");  // what hwmon calls the package of a card
 }
 
 TEST_CASE("a field that does not exist names the nearest") {
-  CHECK_THROWS_WITH_AS(required_field("power.drow.watts"),
-                       "there is no field \"power.drow.watts\"; did you mean power.draw.watts?", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(required_field("power.maen"), "there is no field \"power.maen\"; did you mean power.mean?",
+                       std::invalid_argument);
   CHECK_THROWS_WITH_AS(required_field("bananas"), "there is no field \"bananas\" (see query --list)",
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(required_field(std::string(10'000, 'x')),
@@ -137,30 +171,30 @@ TEST_CASE("a field that does not exist names the nearest") {
 
 TEST_CASE("values have the decimals of their unit") {
   Arc machine;
-  CHECK(machine.value("power.draw.watts") == "93.64");
-  CHECK(machine.value("power.gpu.watts") == "absent");  // rows() has emptied the reader
+  CHECK(machine.value("power.mean") == "93.64");
+  CHECK(machine.value("power.gpu.mean") == "absent");  // rows() has emptied the reader
 }
 
 TEST_CASE("what a machine lacks is absent, never 0") {
   Machine asleep;
   asleep.lacks("engine_busy", "permission").lacks("power", "hardware");
   const std::vector<Row>& rows = asleep.rows();
-  CHECK(csv(rows, {"index", "busy", "power", "memory.used", "throttle"}, {.header = false}) ==
+  CHECK(csv(rows, {"index", "engine", "power", "memory.used", "throttling"}, {.header = false}) ==
         "0, [N/A], [N/A], [N/A], [N/A]\n");
   std::string json;
-  write_json({find_field("name"), find_field("power"), find_field("hang.captured")}, rows, json);
-  CHECK(json == "[{\"name\":\"Arc <A770>\",\"power.draw.watts\":null,\"hang.captured\":null}]\n");
-  CHECK(value_of("busy", rows[0]).absent().reason == Reason::permission);
+  write_json({*find_field("name"), *find_field("power"), *find_field("gpu.hang_captured")}, rows, json);
+  CHECK(json == "[{\"gpu.name\":\"Arc <A770>\",\"power.mean\":null,\"gpu.hang_captured\":null}]\n");
+  CHECK(value_of("engine", rows[0]).absent().reason == Reason::permission);
   CHECK(value_of("power", rows[0]).absent().reason == Reason::hardware);
 }
 
 TEST_CASE("CSV has units in the header and behind values, as nvidia-smi writes them, unless they are not wanted") {
   Arc machine;
   const std::vector<Row>& rows = machine.rows();
-  CHECK(csv(rows, {"name", "power", "engine.video.busy", "throttle", "memory"}) ==
-        "name, power.draw.watts [W], engine.video.busy.percent [%], throttle.reasons, memory.used.bytes [B]\n"
-        "Arc <A770>, 93.64 W, 37.5 %, pl1+prochot, 4718592 B\n");
-  CHECK(csv(rows, {"name", "power"}, {.units = false}) == "name, power.draw.watts\nArc <A770>, 93.64\n");
+  CHECK(csv(rows, {"name", "power", "engine.video.busy", "throttling", "memory"}) ==
+        "gpu.name, power.mean [W], engine.video.busy [%], throttling.reasons, memory.used [MiB]\n"
+        "Arc <A770>, 93.64 W, 37.5 %, pl1+prochot, 5 MiB\n");
+  CHECK(csv(rows, {"name", "power"}, {.units = false}) == "gpu.name, power.mean\nArc <A770>, 93.64\n");
   CHECK(csv(rows, {"power"}, {.header = false, .units = false}) == "93.64\n");
 }
 
@@ -176,7 +210,7 @@ TEST_CASE("an integrated GPU has its own power, otherwise the processor's, and t
   machine.add("memory.size", {{"memory_region", "system"}}, 1024)
       .add("memory.used", {{"memory_region", "system"}}, 256);
   const std::vector<Row>& rows = machine.rows();
-  CHECK(csv(rows, {"power", "power.gpu", "power.package", "memory.used.percent"}, {.header = false}) ==
+  CHECK(csv(rows, {"power", "power.gpu", "power.package", "memory.used_ratio"}, {.header = false}) ==
         "20 W, [N/A], 20 W, 25 %\n");
   Machine own(GpuKind::integrated);
   own.add("power.mean", {{"domain", "package"}, {"source", "rapl_pmu"}}, 20);
@@ -190,8 +224,8 @@ TEST_CASE("the second GT has the video engines, unless it is a second tile") {
     machine->add("frequency.actual", {{"gt", "1"}, {"kind", "actual"}}, 1.2e9);
   lunar_lake.add("memory.size", {{"memory_region", "system"}}, 32e9);
   for (const char* const tile : {"vram0", "vram1"}) ponte_vecchio.add("memory.size", {{"memory_region", tile}}, 64e9);
-  CHECK(lunar_lake.value("clocks.media.mhz") == "1200");
-  CHECK(ponte_vecchio.value("clocks.media.mhz") == "absent");
+  CHECK(lunar_lake.value("frequency.media.actual") == "1200");
+  CHECK(ponte_vecchio.value("frequency.media.actual") == "absent");
 }
 
 TEST_CASE("a template is text with fields; braces are doubled") {
@@ -203,7 +237,8 @@ TEST_CASE("a template is text with fields; braces are doubled") {
     CAPTURE(wrong);
     CHECK_THROWS_AS(Template{wrong}, std::invalid_argument);
   }
-  CHECK_THROWS_WITH_AS(Template("{powr}"), "there is no field \"powr\"; did you mean power?", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Template("{powr.mean}"), "there is no field \"powr.mean\"; did you mean power.mean?",
+                       std::invalid_argument);
 }
 
 TEST_CASE("--query-gpu prints xpu-smi's names, units, digits and N/A") {
@@ -313,14 +348,14 @@ TEST_CASE("the list says of each field whether it can be read, and why not") {
                        .cause = "perf_event_open was denied",
                        .hint = "setcap"};
   const std::string list = field_list(machine.rows(), {&denied, 1});
-  CHECK(list.find("power.draw.watts                   W    power      no\n"
+  CHECK(list.find("power.mean                         W    power      no\n"
                   "    permission: perf_event_open was denied\n") != std::string::npos);
-  CHECK(list.find("temperature.package.celsius        C    hwmon      yes\n") != std::string::npos);
-  CHECK(list.find("temperature.vram.celsius           C    hwmon      no\n    hardware: this GPU has none\n") !=
+  CHECK(list.find("temperature.value                  C    hwmon      yes\n") != std::string::npos);
+  CHECK(list.find("temperature.vram.value             C    hwmon      no\n    hardware: this GPU has none\n") !=
         std::string::npos);
   for (const Json& field : Json::parse(field_list_json(machine.made, {&denied, 1}))) {
     const Json& gpu = field.at("gpus").at(0);
-    if (field.at("field") == "power.draw.watts") CHECK(gpu.at("hint") == "setcap");
+    if (field.at("field") == "power.mean") CHECK(gpu.at("hint") == "setcap");
     CHECK(gpu.at("readable") == !gpu.contains("reason"));
   }
 }
