@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include "igpu/values.h"
 #include "report/no_gpu.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
@@ -16,10 +19,7 @@ namespace {
 
 std::string text_of(Ratio ratio) { return formatted("%6.1f %%", ratio.value * 100); }
 std::string text_of(Hertz hertz) { return formatted("%6.0f MHz", hertz.value / 1e6); }
-std::string text_of(Watts watts) { return formatted("%6.1f W", watts.value); }
-std::string text_of(Celsius celsius) { return formatted("%6.0f °C", celsius.value); }
 std::string text_of(Bytes bytes) { return human_bytes(bytes.value); }
-std::string text_of(Rpm rpm) { return formatted("%6.0f rpm", rpm.value); }
 
 std::string gt_name(unsigned gt) { return "gt" + std::to_string(gt); }
 
@@ -28,6 +28,8 @@ std::string name_of(const Engine& engine) {
   const std::string_view engine_class = to_string(engine.engine_class);
   return engine.name == engine_class ? name : name + ' ' + std::string(engine_class);
 }
+
+std::string_view topic_of(const GpuField& field) { return field.path.substr(0, field.path.find('.')); }
 
 class Sections {
  public:
@@ -46,6 +48,30 @@ class Sections {
 
   std::vector<SummarySection> sections;
 };
+
+// A section for the fields of one topic that are for people: the rows of each, by the label that tells them apart.
+void put_topic(std::vector<SummarySection>& to, const GpuModel& gpu, std::span<const GpuField* const> fields) {
+  SummarySection section{topic_of(*fields.front()), {}};
+  std::vector<std::pair<std::string, SummaryRow>> rows;
+  for (const GpuField* const field : fields) {
+    const auto known = values(gpu, field->path);
+    if (!known) continue;
+    const EverydayUnit& unit = everyday(field->unit);
+    for (const FieldValue& one : *known) {
+      if (!one.value) continue;
+      std::string name = one.labels.empty() ? field->title : one.labels.front().value;
+      if (!one.labels.empty() && one.labels.front().name == "gt") name.insert(0, "gt");
+      const auto same = std::find_if(rows.rbegin(), rows.rend(), [&](const auto& row) { return row.first == name; });
+      std::string text =
+          formatted("%6.*f %s", unit.in_tables, *one.value * unit.factor, std::string(unit.shown).c_str());
+      const std::string member =
+          fields.size() > 1 ? ' ' + std::string(field->path.substr(field->path.find('.') + 1)) : "";
+      rows.insert(same == rows.rend() ? rows.end() : same.base(), {name, {name + member, std::move(text)}});
+    }
+  }
+  for (auto& [label, row] : rows) section.rows.push_back(std::move(row));
+  if (!section.rows.empty()) to.push_back(std::move(section));
+}
 
 void put_memory(SummarySection& section, const MemoryRegion& region) {
   if (!region.size) return;
@@ -111,17 +137,19 @@ void put_functions(Sections& to, const GpuModel& gpu) {
 std::vector<SummarySection> sections_of(const GpuModel& gpu) {
   Sections to;
   to.add("engines", gpu.engines, [&](auto& out, const Engine& row) { to.put(out, name_of(row), row.busy); });
-  to.add("frequency", gpu.frequencies, [&](auto& out, const Frequency& row) {
-    to.put(out, gt_name(row.gt) + " actual", row.actual);
-    to.put(out, gt_name(row.gt) + " requested", row.requested);
-  });
-  to.add("throttled", gpu.throttling, put_throttling);
-  to.add("rc6", gpu.rc6, [&](auto& out, const Residency& row) { to.put(out, gt_name(row.gt), row.ratio); });
-  to.add("power", gpu.power, [&](auto& out, const Power& row) { to.put(out, row.domain, row.mean); });
-  to.add("temperature", gpu.temperatures,
-         [&](auto& out, const Temperature& row) { to.put(out, row.sensor, Reading(row.value)); });
-  to.add("fan", gpu.fans, [&](auto& out, const Fan& row) { to.put(out, row.name, Reading(row.speed)); });
-  to.add("memory", gpu.memory, put_memory);
+  const std::span<const GpuField> all = gpu_fields();
+  for (auto field = all.begin(); field != all.end();) {
+    std::vector<const GpuField*> shown;
+    const std::string_view topic = topic_of(*field);
+    for (; field != all.end() && topic_of(*field) == topic; ++field)
+      if (!field->title.empty() && field->key.empty() && !metric_of(field->path).ends_with("_total"))
+        shown.push_back(&*field);
+    if (topic == "throttling") to.add("throttled", gpu.throttling, put_throttling);
+    if (topic == "rc6")
+      to.add("rc6", gpu.rc6, [&](auto& out, const Residency& row) { to.put(out, gt_name(row.gt), row.ratio); });
+    if (topic == "memory") to.add("memory", gpu.memory, put_memory);
+    if (!shown.empty() && topic != "engine" && topic != "memory") put_topic(to.sections, gpu, shown);
+  }
   put_functions(to, gpu);
   return std::move(to.sections);
 }
