@@ -26,19 +26,22 @@ enum { PROP_0, PROP_GPU, PROP_SIMULATE, PROP_INTERVAL };
 static GType igpu_load_get_type(void);
 G_DEFINE_TYPE(IgpuLoad, igpu_load, GST_TYPE_BASE_TRANSFORM)
 
-static const char* const classes[IGPU_ENGINE_CLASSES] = {"render", "copy", "video", "video-enhance", "compute"};
+static const char* const classes[][2] = {{"render", "engine.render.busy"},
+                                         {"copy", "engine.copy.busy"},
+                                         {"video", "engine.video.busy"},
+                                         {"video-enhance", "engine.video_enhance.busy"},
+                                         {"compute", "engine.compute.busy"}};
 
 /* On the library's thread: posting on a bus is allowed on any. */
 static int post_load(const igpu_snapshot* now, void* data) {
   GstElement* element = GST_ELEMENT(data);
   GstStructure* load = gst_structure_new_empty("igpu-load");
-  size_t i, count = 0;
-  const igpu_state state = igpu_class_load_count(now, &count);
-  if (state != IGPU_OK) gst_structure_set(load, "unavailable", G_TYPE_INT, (int)state, NULL);
-  for (i = 0; i < count; ++i) {
-    igpu_class_load row = IGPU_INIT(igpu_class_load);
-    if (igpu_class_load_at(now, i, &row) == 0 && row.busy.state == IGPU_OK)
-      gst_structure_set(load, classes[row.engine_class], G_TYPE_DOUBLE, row.busy.value, NULL);
+  size_t i;
+  const igpu_value any = igpu_get(now, "engine.busy");
+  if (any.state != IGPU_OK) gst_structure_set(load, "unavailable", G_TYPE_INT, (int)any.state, NULL);
+  for (i = 0; i < G_N_ELEMENTS(classes); ++i) {
+    const igpu_value busy = igpu_get(now, classes[i][1]);
+    if (busy.state == IGPU_OK) gst_structure_set(load, classes[i][0], G_TYPE_DOUBLE, busy.value, NULL);
   }
   gst_element_post_message(element, gst_message_new_element(GST_OBJECT(element), load));
   return 0;

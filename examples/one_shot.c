@@ -19,11 +19,11 @@ int main(int argc, char** argv) {
     igpu_close(gpu);
     return 1;
   }
-  if (igpu_engine_count(now, &count) != IGPU_OK) printf("the load of the engines is not available\n");
+  if (igpu_field_count(now, "engine.busy", &count) != IGPU_OK) printf("the load of the engines is not available\n");
   for (i = 0; i < count; ++i) {
-    igpu_engine engine = IGPU_INIT(igpu_engine);
-    if (igpu_engine_at(now, i, &engine) == 0 && engine.busy.state == IGPU_OK)
-      printf("%s: %.1f %%\n", engine.name, 100 * engine.busy.value);
+    igpu_field engine = IGPU_INIT(igpu_field);
+    if (igpu_field_at(now, "engine.busy", i, &engine) == 0 && engine.value.state == IGPU_OK)
+      printf("%s: %.1f %%\n", engine.labels, 100 * engine.value.value);
   }
   igpu_snapshot_free(now);
   igpu_close(gpu);

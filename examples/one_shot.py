@@ -12,14 +12,14 @@ try:
     with igpu.open(simulate=simulate) as gpu:
         now = gpu.read()
         print(now.gpu.address, now.gpu.name)
-        for engine in now.engines:
-            if engine.busy:
-                print(f"{engine.name}: {100 * engine.busy.value:.1f} %")
+        for engine in now.values("engine.busy"):
+            if engine.value:
+                print(f"{engine.labels['engine']}: {100 * engine.value.value:.1f} %")
         for feature in now.features.values():
             if feature.state != "ok":
                 print(f"{feature.name}: {feature.cause}; {feature.hint}")
     with igpu.sample(simulate=simulate, interval=0.5) as readings:
         for now in itertools.islice(readings, 3):
-            print("power:", now.power("gpu"))
+            print("power:", now.get("power.mean"))
 except igpu.Error as error:
     sys.exit(str(error))

@@ -57,13 +57,7 @@ struct igpu_list {
 };
 
 struct igpu_snapshot {
-  explicit igpu_snapshot(igpu::Snapshot read) : snapshot(std::move(read)) {
-    if (!snapshot.throttling) return;
-    for (const igpu::snapshot::Throttling& row : *snapshot.throttling) {
-      joined.push_back(igpu::joined(row.reasons, ","));
-      joined.push_back(igpu::joined(row.known, ","));
-    }
-  }
+  explicit igpu_snapshot(igpu::Snapshot read) : snapshot(std::move(read)) {}
 
   // The values of a field, with labels as text. Null: there is no such field.
   struct Values {
@@ -73,7 +67,6 @@ struct igpu_snapshot {
   const Values* values(std::string_view name) const;
 
   igpu::Snapshot snapshot;
-  std::vector<std::string> joined;  // of each row of throttling: reasons, known
   mutable std::mutex mutex;
   mutable std::map<std::string, Values, std::less<>> by_name;  // those that were asked for
 };
@@ -224,13 +217,8 @@ igpu_state state_of(const Absent& absent) {
   return IGPU_NOT_IN_KERNEL;
 }
 
-double number(bool on) { return on ? 1 : 0; }
 double number(double value) { return value; }
 double number(Unit) { return 1; }
-template <class Tag>
-double number(Quantity<Tag> quantity) {
-  return quantity.value;
-}
 
 template <class T>
 igpu_state state_of(const Reading<T>& reading) {
@@ -245,8 +233,6 @@ igpu_value value_of(const Reading<T>& reading) {
   return {std::nan(""), state_of(reading), os_error};
 }
 
-igpu_value no_value(igpu_state state) { return {std::nan(""), state, 0}; }
-
 void describe(const Gpu& gpu, igpu_gpu_info& info) {
   info.address = gpu.address.c_str();
   info.card = gpu.card.c_str();
@@ -258,135 +244,6 @@ void describe(const Gpu& gpu, igpu_gpu_info& info) {
   info.revision = gpu.revision ? *gpu.revision : -1;
   info.numa_node = gpu.numa_node;
   info.virtual_function = gpu.virtual_function ? 1 : 0;
-}
-
-void fill(const igpu_snapshot&, const snapshot::Engine& from, std::size_t, igpu_engine& row) {
-  row.name = from.name.c_str();
-  row.engine_class = static_cast<std::int32_t>(from.engine_class);
-  row.gt = from.gt ? static_cast<std::int32_t>(*from.gt) : -1;
-  row.from_fdinfo = from.source == snapshot::EngineSource::fdinfo ? 1 : 0;
-  row.busy = value_of(from.busy);
-  row.wait = value_of(from.wait);
-  row.sema = value_of(from.sema);
-  row.busy_time = value_of(from.busy_time);
-}
-
-void fill(const igpu_snapshot&, const snapshot::EngineClassLoad& from, std::size_t, igpu_class_load& row) {
-  row.engine_class = static_cast<std::int32_t>(from.engine_class);
-  row.engines = from.engines;
-  row.busy = value_of(from.busy);
-  row.wait = value_of(from.wait);
-  row.sema = value_of(from.sema);
-}
-
-void fill(const igpu_snapshot&, const snapshot::Frequency& from, std::size_t, igpu_clock& row) {
-  row.gt = from.gt;
-  row.actual = value_of(from.actual);
-  row.requested = value_of(from.requested);
-  row.mean_actual = value_of(from.mean_actual);
-  row.mean_requested = value_of(from.mean_requested);
-  row.min = value_of(from.min);
-  row.max = value_of(from.max);
-  row.boost = value_of(from.boost);
-  row.rp0 = value_of(from.rp0);
-  row.rp1 = value_of(from.rp1);
-  row.rpn = value_of(from.rpn);
-  row.rpe = value_of(from.rpe);
-  row.rpa = value_of(from.rpa);
-}
-
-void fill(const igpu_snapshot& all, const snapshot::Throttling& from, std::size_t index, igpu_throttling& row) {
-  row.gt = from.gt;
-  row.limited = from.limited ? 1 : 0;
-  row.reasons = all.joined[2 * index].c_str();
-  row.known = all.joined[2 * index + 1].c_str();
-}
-
-void fill(const igpu_snapshot&, const snapshot::Residency& from, std::size_t, igpu_residency& row) {
-  row.gt = from.gt;
-  row.ratio = value_of(from.ratio);
-  row.time = value_of(from.time);
-}
-
-void fill(const igpu_snapshot&, const snapshot::Power& from, std::size_t, igpu_power_domain& row) {
-  row.domain = from.domain.c_str();
-  row.source = from.source.c_str();
-  row.mean = value_of(from.mean);
-  row.energy = value_of(from.energy);
-}
-
-void fill(const igpu_snapshot&, const snapshot::PowerLimit& from, std::size_t, igpu_power_limit& row) {
-  row.domain = from.domain.c_str();
-  row.limit = from.limit.c_str();
-  row.watts = from.value.value;
-}
-
-void fill(const igpu_snapshot&, const snapshot::Temperature& from, std::size_t, igpu_sensor& row) {
-  row.name = from.sensor.c_str();
-  row.celsius = from.value.value;
-}
-
-void fill(const igpu_snapshot&, const snapshot::Fan& from, std::size_t, igpu_fan& row) {
-  row.name = from.name.c_str();
-  row.rpm = from.speed.value;
-}
-
-void fill(const igpu_snapshot&, const snapshot::Voltage& from, std::size_t, igpu_voltage& row) {
-  row.domain = from.domain.c_str();
-  row.volts = from.value.value;
-}
-
-void fill(const igpu_snapshot&, const snapshot::MemoryRegion& from, std::size_t, igpu_memory_region& row) {
-  row.name = from.name.c_str();
-  row.capacity = value_of(from.size);
-  row.used = value_of(from.used);
-}
-
-void fill(const igpu_snapshot&, const snapshot::Bandwidth& from, std::size_t, igpu_bandwidth& row) {
-  row.direction = from.direction.c_str();
-  row.rate = value_of(from.rate);
-  row.total = from.total.value;
-}
-
-void fill(const igpu_snapshot&, const snapshot::PcieLink& from, std::size_t, igpu_pcie_link& row) {
-  row.speed = value_of(from.speed);
-  row.max_speed = value_of(from.max_speed);
-  row.width = value_of(from.width);
-  row.max_width = value_of(from.max_width);
-}
-
-void fill(const igpu_snapshot&, const snapshot::Process& from, std::size_t, igpu_process& row) {
-  row.pid = from.pid;
-  row.comm = from.comm.c_str();
-  for (std::size_t i = 0; i < kEngineClasses; ++i) {
-    row.busy[i] = value_of(from.busy[i]);
-    row.busy_time[i] = value_of(from.busy_time[i]);
-  }
-  row.clients = value_of(from.clients);
-  row.cpu_time = value_of(from.cpu_time);
-  row.resident_memory = value_of(from.resident_memory);
-  row.virtual_memory = value_of(from.virtual_memory);
-  row.user = from.user.c_str();
-  row.cgroup = from.cgroup.c_str();
-  row.container_id = from.container_id.c_str();
-  row.pod_uid = from.pod_uid.c_str();
-  row.systemd_unit = from.systemd_unit.c_str();
-  row.memory_rows = from.memory.size();
-}
-
-template <class Rows>
-igpu_state count_of(const Reading<std::vector<Rows>>& rows, std::size_t* count) {
-  if (count != nullptr) *count = rows ? rows->size() : 0;
-  return state_of(rows);
-}
-
-template <class From, class Row>
-int row_of(const igpu_snapshot* all, const Reading<std::vector<From>>& rows, std::size_t index, Row* row) {
-  if (row == nullptr) return -EINVAL;
-  if (!rows || index >= rows->size()) return -ENOENT;
-  Row filled{};
-  fill(*all, (*rows)[index], index, filled);
-  return give(filled, row);
 }
 
 }  // namespace
@@ -442,9 +299,6 @@ int igpu_summary_of(const igpu_snapshot* snapshot, igpu_summary* summary) {
   igpu_summary filled{};
   filled.time_ns = std::chrono::duration_cast<Nanoseconds>(from.time.time_since_epoch()).count();
   filled.monotonic_ns = from.monotonic.count();
-  filled.suspended = value_of(from.suspended);
-  filled.hang_captured = value_of(from.hang_captured);
-  filled.interrupts = value_of(from.interrupts);
   filled.other_users = value_of(from.other_users);
   return give(filled, summary);
 }
@@ -456,73 +310,15 @@ int igpu_gpu_of(const igpu_snapshot* snapshot, igpu_gpu_info* info) {
   return give(filled, info);
 }
 
-igpu_value igpu_busy(const igpu_snapshot* snapshot, igpu_engine_class engine_class) {
-  if (snapshot == nullptr || engine_class < 0 || engine_class >= IGPU_ENGINE_CLASSES) return no_value(IGPU_FAILED);
-  return value_of(snapshot->snapshot.busy(static_cast<EngineClass>(engine_class)));
-}
-
-igpu_value igpu_frequency(const igpu_snapshot* snapshot, uint32_t gt) {
-  return snapshot == nullptr ? no_value(IGPU_FAILED) : value_of(snapshot->snapshot.frequency(gt));
-}
-
-igpu_value igpu_power(const igpu_snapshot* snapshot, const char* domain) {
-  if (snapshot == nullptr || domain == nullptr) return no_value(IGPU_FAILED);
-  return value_of(snapshot->snapshot.power_of(domain));
-}
-
-igpu_value igpu_temperature(const igpu_snapshot* snapshot, const char* sensor) {
-  if (snapshot == nullptr || sensor == nullptr) return no_value(IGPU_FAILED);
-  return value_of(snapshot->snapshot.temperature(sensor));
-}
-
-#define TABLE(name, field)                                                                         \
-  igpu_state igpu_##name##_count(const igpu_snapshot* snapshot, size_t* count) {                   \
-    if (count != nullptr) *count = 0;                                                              \
-    return snapshot == nullptr ? IGPU_FAILED : count_of(snapshot->snapshot.field, count);          \
-  }                                                                                                \
-  int igpu_##name##_at(const igpu_snapshot* snapshot, size_t index, igpu_##name* row) {            \
-    return snapshot == nullptr ? -EINVAL : row_of(snapshot, snapshot->snapshot.field, index, row); \
-  }
-TABLE(engine, engines)
-TABLE(class_load, engine_classes)
-TABLE(clock, frequencies)
-TABLE(throttling, throttling)
-TABLE(residency, rc6)
-TABLE(power_domain, power)
-TABLE(power_limit, power_limits)
-TABLE(sensor, temperatures)
-TABLE(fan, fans)
-TABLE(voltage, voltages)
-TABLE(memory_region, memory)
-TABLE(bandwidth, memory_bandwidth)
-TABLE(process, processes)
-#undef TABLE
-
-igpu_state igpu_pcie_link_count(const igpu_snapshot* snapshot, size_t* count) {
-  if (count != nullptr) *count = 0;
-  if (snapshot == nullptr) return IGPU_FAILED;
-  if (count != nullptr) *count = snapshot->snapshot.pcie ? 1 : 0;
-  return state_of(snapshot->snapshot.pcie);
-}
-
-int igpu_pcie_link_at(const igpu_snapshot* snapshot, size_t index, igpu_pcie_link* row) {
-  if (snapshot == nullptr || row == nullptr) return -EINVAL;
-  if (!snapshot->snapshot.pcie || index > 0) return -ENOENT;
-  igpu_pcie_link filled{};
-  fill(*snapshot, *snapshot->snapshot.pcie, 0, filled);
-  return give(filled, row);
-}
-
-int igpu_process_memory_at(const igpu_snapshot* snapshot, size_t process, size_t index, igpu_process_memory* row) {
-  if (snapshot == nullptr || row == nullptr) return -EINVAL;
-  const auto& processes = snapshot->snapshot.processes;
-  if (!processes || process >= processes->size() || index >= (*processes)[process].memory.size()) return -ENOENT;
-  const snapshot::ProcessMemory& from = (*processes)[process].memory[index];
-  igpu_process_memory filled{};
-  filled.region = from.region.c_str();
-  filled.state = from.state.c_str();
-  filled.bytes = from.value.value;
-  return give(filled, row);
+igpu_value igpu_get(const igpu_snapshot* snapshot, const char* name) {
+  igpu_value found{std::nan(""), IGPU_FAILED, 0};
+  if (snapshot == nullptr || name == nullptr) return found;
+  const int result = guarded(nullptr, [&] {
+    found = value_of(value(snapshot->snapshot, name));
+    return 0;
+  });
+  if (result == -EINVAL) found.state = IGPU_NO_SUCH_NAME;
+  return found;
 }
 
 igpu_state igpu_feature_count(const igpu_snapshot* snapshot, size_t* count) {
@@ -560,7 +356,10 @@ igpu_state igpu_field_count(const igpu_snapshot* snapshot, const char* name, siz
   if (snapshot == nullptr || name == nullptr) return IGPU_FAILED;
   igpu_state state = IGPU_FAILED;
   (void)guarded(nullptr, [&] {
-    if (const auto* values = snapshot->values(name)) state = count_of(values->rows, count);
+    const auto* values = snapshot->values(name);
+    if (values == nullptr) return -EINVAL;
+    if (count != nullptr && values->rows) *count = values->rows->size();
+    state = state_of(values->rows);
     return 0;
   });
   return state;

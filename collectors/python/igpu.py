@@ -5,15 +5,15 @@
 
     with igpu.open() as gpu:                    # the first GPU; or igpu.open("card1"), igpu.open("0000:03:00.0")
         now = gpu.read()
-        print(now.busy("video"))                # 0.42, or why it is missing
-        for engine in now.engines:
-            if engine.busy:
-                print(engine.name, 100 * engine.busy.value, "%")
+        print(now.get("engine.video.busy"))     # 0.42, or why it is missing
+        for engine in now.values("engine.busy"):
+            if engine.value:
+                print(engine.labels["engine"], 100 * engine.value.value, "%")
 
     for now in igpu.sample(interval=1.0):       # one reading a second
-        print(now.power("gpu"))
+        print(now.get("power.mean"))
 
-Units are base units (seconds, bytes, hertz, watts, celsius); ratios are 0 to 1. Names of rows and members are those of igpu/c.h.
+Units are base units (seconds, bytes, hertz, watts, celsius); ratios are 0 to 1. fields() lists the names.
 """
 
 import collections.abc
@@ -26,8 +26,7 @@ from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int3
 # IGPU_LIBRARY names another file, for tests.
 _library = ctypes.CDLL(os.environ.get("IGPU_LIBRARY", "libigpu.so.0.1"), use_errno=False)
 
-STATES = ("ok", "permission", "kernel", "hardware", "suspended", "disabled", "failed")
-ENGINE_CLASSES = ("render", "copy", "video", "video_enhance", "compute")
+STATES = ("ok", "permission", "kernel", "hardware", "suspended", "disabled", "failed", "no such name")
 
 
 class Error(Exception):
@@ -59,7 +58,7 @@ class Value:
 
 
 class Rows(list):
-    """A table of a snapshot. If it has no rows, `reason` says why, as in Value."""
+    """The rows of a value. If there are none, `reason` says why, as in Value."""
 
     def __init__(self, rows, reason):
         super().__init__(rows)
@@ -67,7 +66,7 @@ class Rows(list):
 
 
 class Row:
-    """A row of a table; its members are those of the C struct."""
+    """Its members are those of the C struct."""
 
     def __init__(self, members):
         self.__dict__.update(members)
@@ -85,45 +84,18 @@ def _struct(name, *fields):
     return type(name, (Structure,), {"_fields_": [("size", c_size_t), *fields]})
 
 
-def _values(names):
-    return [(name, _Value) for name in names.split()]
-
-
 def _texts(names):
     return [(name, c_char_p) for name in names.split()]
 
 
-_by_class = _Value * len(ENGINE_CLASSES)
 _error = _struct("igpu_error", ("code", c_int32), ("message", c_char * 512), ("hint", c_char * 512))
 _options = _struct("igpu_options", *_texts("sysfs_root procfs_root devfs_root simulate without_collectors"),
                    ("min_window_ns", c_uint64), ("without_processes", c_int32))
 _gpu_info = _struct("igpu_gpu_info", *_texts("address card render_node driver kind name"), ("device_id", c_uint32),
                     ("revision", c_int32), ("numa_node", c_int32), ("virtual_function", c_int32))
-_summary = _struct("igpu_summary", ("time_ns", c_int64), ("monotonic_ns", c_int64),
-                   *_values("suspended hang_captured interrupts other_users"))
-_process_memory = _struct("igpu_process_memory", *_texts("region state"), ("bytes", c_double))
+_summary = _struct("igpu_summary", ("time_ns", c_int64), ("monotonic_ns", c_int64), ("other_users", _Value))
 _field = _struct("igpu_field", ("labels", c_char_p), ("value", _Value))
-_tables = {
-    "engine": _struct("igpu_engine", ("name", c_char_p), ("engine_class", c_int32), ("gt", c_int32), ("from_fdinfo", c_int32),
-                      *_values("busy wait sema busy_time")),
-    "class_load": _struct("igpu_class_load", ("engine_class", c_int32), ("engines", c_uint32), *_values("busy wait sema")),
-    "clock": _struct("igpu_clock", ("gt", c_uint32),
-                     *_values("actual requested mean_actual mean_requested min max boost rp0 rp1 rpn rpe rpa")),
-    "throttling": _struct("igpu_throttling", ("gt", c_uint32), ("limited", c_int32), *_texts("reasons known")),
-    "residency": _struct("igpu_residency", ("gt", c_uint32), *_values("ratio time")),
-    "power_domain": _struct("igpu_power_domain", *_texts("domain source"), *_values("mean energy")),
-    "power_limit": _struct("igpu_power_limit", *_texts("domain limit"), ("watts", c_double)),
-    "sensor": _struct("igpu_sensor", ("name", c_char_p), ("celsius", c_double)),
-    "fan": _struct("igpu_fan", ("name", c_char_p), ("rpm", c_double)),
-    "voltage": _struct("igpu_voltage", ("domain", c_char_p), ("volts", c_double)),
-    "memory_region": _struct("igpu_memory_region", ("name", c_char_p), *_values("capacity used")),
-    "bandwidth": _struct("igpu_bandwidth", ("direction", c_char_p), ("rate", _Value), ("total", c_double)),
-    "pcie_link": _struct("igpu_pcie_link", *_values("speed max_speed width max_width")),
-    "process": _struct("igpu_process", ("pid", c_uint32), ("comm", c_char_p), ("busy", _by_class), ("busy_time", _by_class),
-                       *_values("clients cpu_time resident_memory virtual_memory"),
-                       *_texts("user cgroup container_id pod_uid systemd_unit"), ("memory_rows", c_size_t)),
-    "feature": _struct("igpu_feature", ("name", c_char_p), ("state", c_int32), ("os_error", c_int32), *_texts("cause hint")),
-}
+_feature = _struct("igpu_feature", ("name", c_char_p), ("state", c_int32), ("os_error", c_int32), *_texts("cause hint"))
 
 
 def _declare(name, *arguments, result=ctypes.c_int):
@@ -143,14 +115,9 @@ _declare("read", c_void_p, POINTER(c_void_p), POINTER(_error))
 _declare("snapshot_free", c_void_p, result=None)
 _declare("summary_of", c_void_p, POINTER(_summary))
 _declare("gpu_of", c_void_p, POINTER(_gpu_info))
-_declare("busy", c_void_p, ctypes.c_int, result=_Value)
-_declare("frequency", c_void_p, c_uint32, result=_Value)
-_declare("power", c_void_p, c_char_p, result=_Value)
-_declare("temperature", c_void_p, c_char_p, result=_Value)
-for _name, _row in _tables.items():
-    _declare(f"{_name}_count", c_void_p, POINTER(c_size_t))
-    _declare(f"{_name}_at", c_void_p, c_size_t, POINTER(_row))
-_declare("process_memory_at", c_void_p, c_size_t, c_size_t, POINTER(_process_memory))
+_declare("get", c_void_p, c_char_p, result=_Value)
+_declare("feature_count", c_void_p, POINTER(c_size_t))
+_declare("feature_at", c_void_p, c_size_t, POINTER(_feature))
 _declare("field_name", c_size_t, result=c_char_p)
 _declare("field_unit", c_size_t, result=c_char_p)
 _declare("field_count", c_void_p, c_char_p, POINTER(c_size_t))
@@ -188,13 +155,7 @@ def _python(name, value):
         return value.decode(errors="replace")
     if isinstance(value, _Value):
         return _value(value)
-    if isinstance(value, _by_class):
-        return {engine_class: _value(value[i]) for i, engine_class in enumerate(ENGINE_CLASSES)}
-    if name == "engine_class":
-        return ENGINE_CLASSES[value]
-    if name in ("limited", "from_fdinfo", "virtual_function"):
-        return bool(value)
-    return value
+    return bool(value) if name == "virtual_function" else value
 
 
 def _members(struct):
@@ -231,34 +192,22 @@ class Snapshot:
         summary = _filled(_summary, "summary_of", handle)
         self.time = summary.time_ns / 1e9  # since 1970
         self.monotonic = summary.monotonic_ns / 1e9
-        self.suspended, self.hang_captured = summary.suspended, summary.hang_captured
-        self.interrupts, self.other_users = summary.interrupts, summary.other_users
+        self.other_users = summary.other_users
         self.gpu = _filled(_gpu_info, "gpu_of", handle)
 
     def __del__(self):
         if getattr(self, "_handle", None):
             _library.igpu_snapshot_free(self._handle)
 
-    def busy(self, engine_class):
-        """The mean over the engines of a class, one of ENGINE_CLASSES."""
-        return _value(_library.igpu_busy(self._handle, ENGINE_CLASSES.index(engine_class)))
-
-    def frequency(self, gt=0):
-        return _value(_library.igpu_frequency(self._handle, gt))
-
-    def power(self, domain):
-        return _value(_library.igpu_power(self._handle, domain.encode()))
-
-    def temperature(self, sensor):
-        return _value(_library.igpu_temperature(self._handle, sensor.encode()))
-
-    def _rows(self, table):
-        count = c_size_t()
-        state = getattr(_library, f"igpu_{table}_count")(self._handle, byref(count))
-        return Rows([_filled(_tables[table], f"{table}_at", self._handle, i) for i in range(count.value)], STATES[state])
+    def get(self, name):
+        """The value of the GPU as a whole: "power.mean", "engine.busy"; with a word in the name that of some rows: "engine.video.busy"."""
+        value = _value(_library.igpu_get(self._handle, name.encode()))
+        if value.reason == STATES[-1]:
+            raise KeyError(name)
+        return value
 
     def values(self, name):
-        """The values of a field, such as "engine.busy": rows with `labels`, a dictionary, and `value`. fields() lists the names."""
+        """All rows of a value, such as "engine.busy", each with `labels`, a dictionary, and `value`. fields() lists the names."""
         if name not in fields():
             raise KeyError(name)
         count = c_size_t()
@@ -269,41 +218,12 @@ class Snapshot:
             row.labels = {label: re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], value) for label, value in pairs}
         return Rows(rows, STATES[state])
 
-    engines = property(lambda self: self._rows("engine"))
-    engine_classes = property(lambda self: self._rows("class_load"))
-    frequencies = property(lambda self: self._rows("clock"))
-    rc6 = property(lambda self: self._rows("residency"))
-    power_domains = property(lambda self: self._rows("power_domain"))
-    power_limits = property(lambda self: self._rows("power_limit"))
-    temperatures = property(lambda self: self._rows("sensor"))
-    fans = property(lambda self: self._rows("fan"))
-    voltages = property(lambda self: self._rows("voltage"))
-    memory = property(lambda self: self._rows("memory_region"))
-    memory_bandwidth = property(lambda self: self._rows("bandwidth"))
-
-    @property
-    def throttling(self):
-        rows = self._rows("throttling")
-        for row in rows:
-            row.reasons, row.known = (text.split(",") if text else [] for text in (row.reasons, row.known))
-        return rows
-
-    @property
-    def pcie(self):
-        """One row, or none."""
-        return self._rows("pcie_link")
-
-    @property
-    def processes(self):
-        rows = self._rows("process")
-        for i, row in enumerate(rows):
-            row.memory = [_filled(_process_memory, "process_memory_at", self._handle, i, k) for k in range(row.memory_rows)]
-        return rows
-
     @property
     def features(self):
         """By name: what the machine offers, and the cause and the hint where it does not."""
-        rows = self._rows("feature")
+        count = c_size_t()
+        _library.igpu_feature_count(self._handle, byref(count))
+        rows = [_filled(_feature, "feature_at", self._handle, i) for i in range(count.value)]
         for row in rows:
             row.state = STATES[row.state]
         return {row.name: row for row in rows}

@@ -54,7 +54,7 @@ def main():
         stored = f.read()
 
     # The comparison sees what breaks programs: a function that is gone, and a member that moved.
-    row = stored.index("<class-decl name='igpu_engine'")
+    row = stored.index("<class-decl name='igpu_feature'")
     moved = stored[:row] + stored[row:].replace("layout-offset-in-bits='192'", "layout-offset-in-bits='224'", 1)
     gone = stored.replace("'igpu_open'", "'igpu_opened'")
     for what, changed in (("a member that moved", moved), ("a function that is gone", gone)):

@@ -16,7 +16,7 @@ import igpu  # noqa: E402
 
 C_TYPES = {"size_t": ctypes.c_size_t, "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64,
            "uint64_t": ctypes.c_uint64, "double": ctypes.c_double, "const char*": ctypes.c_char_p, "igpu_value": igpu._Value}
-CONSTANTS = {"IGPU_ENGINE_CLASSES": 5, "512": 512}
+CONSTANTS = {"512": 512}
 
 
 def header():
@@ -41,8 +41,7 @@ def c_structs():
 class Bindings(unittest.TestCase):
     def test_structs_are_those_of_the_header(self):
         theirs = c_structs()
-        ours = {struct.__name__: struct for struct in (igpu._error, igpu._options, igpu._gpu_info, igpu._summary, igpu._process_memory, igpu._field,
-                                                       *igpu._tables.values())}
+        ours = {struct.__name__: struct for struct in (igpu._error, igpu._options, igpu._gpu_info, igpu._summary, igpu._field, igpu._feature)}
         ours["igpu_value"] = igpu._Value
         self.assertEqual(set(theirs), set(ours))
         for name, members in theirs.items():
@@ -56,20 +55,18 @@ class Bindings(unittest.TestCase):
     def test_functions_are_those_of_the_header(self):
         text = header()
         declared = set(re.findall(r"^IGPU_API [\w\s*]+?[\s*](igpu_\w+)\(", text, re.M))
-        for table in re.findall(r"^IGPU_TABLE\((\w+)\)", text, re.M):
-            declared |= {f"igpu_{table}_count", f"igpu_{table}_at"}
-        self.assertGreater(len(declared), 40)
+        self.assertGreater(len(declared), 20)
         for name in declared:
             self.assertTrue(getattr(igpu._library, name, None), name)
-        used = {f"igpu_{name}" for name in ("version", *(f"{t}_{f}" for t in igpu._tables for f in ("at", "count")))}
+        with open(f"{SOURCE}/collectors/python/igpu.py") as f:
+            used = {f"igpu_{name}" for name in re.findall(r'^_declare\("(\w+)"', f.read(), re.M)}
         self.assertLessEqual(used, declared)
 
-    def test_states_and_classes_have_their_numbers(self):
-        names = {"OK": "ok", "NO_PERMISSION": "permission", "NOT_IN_KERNEL": "kernel", "NOT_IN_HARDWARE": "hardware",
+    def test_states_have_their_numbers(self):
+        names = {"NO_SUCH_NAME": "no such name", "OK": "ok", "NO_PERMISSION": "permission", "NOT_IN_KERNEL": "kernel", "NOT_IN_HARDWARE": "hardware",
                  "SUSPENDED": "suspended", "DISABLED": "disabled", "FAILED": "failed"}
         for name, number in re.findall(r"IGPU_(\w+) = (\d+)", header()):
-            expected = names.get(name) or name.lower()
-            self.assertEqual((igpu.STATES if name in names else igpu.ENGINE_CLASSES)[int(number)], expected)
+            self.assertEqual(igpu.STATES[int(number)], names[name])
 
     def test_the_library_is_the_one_of_this_version(self):
         with open(f"{SOURCE}/CHANGELOG.md") as f:
@@ -78,52 +75,39 @@ class Bindings(unittest.TestCase):
             self.assertIn(f'"libigpu.so.{abi}"', f.read())
         self.assertTrue(igpu.version().startswith(abi))
 
-    def test_every_table_has_rows_on_some_gpu(self):
-        tables = [name for name, value in vars(igpu.Snapshot).items() if isinstance(value, property)]
-        self.assertEqual(len(tables), 15)
-        seen = dict.fromkeys(tables, 0)
-        for gpu in igpu.gpus(simulate="rack"):
-            with igpu.open(gpu.address, simulate="rack", min_window=0.01) as opened:
-                now = opened.read()
-            self.assertEqual(now.gpu.address, gpu.address)
-            for table in tables:
-                seen[table] += len(getattr(now, table))
-        self.assertTrue(all(seen.values()), seen)
-
     def test_values(self):
         with igpu.open("0000:00:02.0", simulate="rack", min_window=0.01) as gpu:
             now = gpu.read()
+        self.assertEqual(now.gpu.address, "0000:00:02.0")
         self.assertAlmostEqual(now.time, time.time(), delta=600)
-        self.assertTrue(0 <= float(now.busy("render")) <= 1)
-        self.assertEqual(now.suspended.value, 0)
-        self.assertGreater(now.power("gpu").value, 0)
-        busy = {row.engine_class: row.busy.value for row in now.engine_classes}
-        self.assertEqual(busy["video"], now.busy("video").value)
-        self.assertIn("rcs0", [engine.name for engine in now.engines])
-        process = now.processes[0]
-        self.assertEqual(set(process.busy), set(igpu.ENGINE_CLASSES))
-        self.assertEqual(len(process.memory), process.memory_rows)
-        self.assertGreater(len(process.comm), 0)
+        self.assertTrue(0 <= float(now.get("engine.render.busy")) <= 1)
+        self.assertEqual(now.get("gpu.suspended").value, 0)
+        self.assertGreater(now.get("power.mean").value, 0)
+        engines = {row.labels["engine"]: row.value.value for row in now.values("engine.busy")}
+        self.assertEqual(engines["rcs0"], now.get("engine.render.busy").value)
+        self.assertGreater(len(now.values("process")[0].labels["comm"]), 0)
 
-    def test_values_by_name_are_those_of_the_tables(self):
+    def test_names(self):
         with igpu.open(simulate="rack", min_window=0.001) as gpu:
             now = gpu.read()
-        named = {(row.labels["engine"], row.labels["gt"]): row.value.value for row in now.values("engine.busy")}
-        self.assertEqual(named, {(row.name, str(row.gt)): row.busy.value for row in now.engines})
         self.assertEqual(igpu.fields()["engine.busy"], "ratio")
         for name in igpu.fields():
-            self.assertIn(now.values(name).reason, igpu.STATES[:-1], name)
-        with self.assertRaises(KeyError):
-            now.values("engine.bussy")
+            self.assertIn(now.values(name).reason, igpu.STATES[:-2], name)
+        for wrong in ("engine.bussy", "engine.vidoe.busy"):
+            with self.assertRaises(KeyError):
+                now.get(wrong)
+            with self.assertRaises(KeyError):
+                now.values(wrong)
 
     def test_what_is_missing_has_a_reason_and_is_no_number(self):
         with igpu.open(simulate="locked", min_window=0.01) as gpu:
             now = gpu.read()
-        missing = now.busy("render")
+        missing = now.get("engine.render.busy")
         self.assertFalse(missing)
         self.assertEqual((missing.value, missing.reason), (None, "permission"))
         self.assertRaises(ValueError, float, missing)
-        self.assertEqual((now.memory, now.memory.reason), ([], "permission"))
+        sizes = now.values("memory.size")
+        self.assertEqual((sizes, sizes.reason), ([], "permission"))
         feature = now.features["engine_busy"]
         self.assertEqual(feature.state, "permission")
         self.assertTrue(feature.hint)
@@ -148,7 +132,7 @@ class Bindings(unittest.TestCase):
             self.assertRaises(ValueError, gpu.read)  # it is the timer's
             for _ in range(3):
                 self.assertTrue(select.select([timer], [], [], 60)[0])
-                self.assertTrue(timer.read().busy("render"))
+                self.assertTrue(timer.read().get("engine.render.busy"))
         self.assertRaises(ValueError, timer.read)
         with igpu.sample(simulate="rack", interval=3600) as timer:
             self.assertIsNone(timer.read())

@@ -8,15 +8,15 @@
 #include "igpu/export.h"
 
 /*
- * The C interface of libigpu: the same GPUs and the same values as igpu/gpu.h, igpu/snapshot.h and igpu/sampling.h,
- * which describe shapes, units and sources. Units are base units (seconds, bytes, hertz, watts, celsius); ratios are
+ * The C interface of libigpu: the same GPUs and the same values as igpu/gpu.h, igpu/values.h and igpu/sampling.h, which
+ * describe names, units and sources. Units are base units (seconds, bytes, hertz, watts, celsius); ratios are
  * 0..1.
  *
  *   igpu_gpu* gpu;
  *   igpu_error error = IGPU_INIT(igpu_error);
  *   if (igpu_open(NULL, NULL, &gpu, &error) < 0) { fprintf(stderr, "%s; %s\n", error.message, error.hint); return 1; }
  *   igpu_snapshot* now;
- *   if (igpu_read(gpu, &now, &error) == 0) { use(igpu_busy(now, IGPU_VIDEO)); igpu_snapshot_free(now); }
+ *   if (igpu_read(gpu, &now, &error) == 0) { use(igpu_get(now, "engine.video.busy")); igpu_snapshot_free(now); }
  *   igpu_close(gpu);
  *
  * Results: 0 or a negative errno: -ENODEV no GPU, or it is gone; -ENOENT no GPU of this name, or no such row; -EINVAL
@@ -68,7 +68,8 @@ typedef enum igpu_state {
   IGPU_NOT_IN_HARDWARE = 3,
   IGPU_SUSPENDED = 4,
   IGPU_DISABLED = 5,
-  IGPU_FAILED = 6 /* it should have worked this time */
+  IGPU_FAILED = 6,      /* it should have worked this time */
+  IGPU_NO_SUCH_NAME = 7 /* of igpu_get() */
 } igpu_state;
 
 typedef struct igpu_value {
@@ -76,15 +77,6 @@ typedef struct igpu_value {
   int32_t state;    /* igpu_state */
   int32_t os_error; /* errno behind it; 0: none */
 } igpu_value;
-
-typedef enum igpu_engine_class {
-  IGPU_RENDER = 0,
-  IGPU_COPY = 1,
-  IGPU_VIDEO = 2,
-  IGPU_VIDEO_ENHANCE = 3,
-  IGPU_COMPUTE = 4
-} igpu_engine_class;
-#define IGPU_ENGINE_CLASSES 5
 
 /* --- GPUs ----------------------------------------------------------------------------------------------------------
  */
@@ -121,151 +113,35 @@ IGPU_API void igpu_snapshot_free(igpu_snapshot* snapshot);
 
 typedef struct igpu_summary {
   size_t size;
-  int64_t time_ns;      /* since 1970 */
-  int64_t monotonic_ns; /* CLOCK_MONOTONIC */
-  igpu_value suspended; /* 1: everything else is IGPU_SUSPENDED */
-  igpu_value hang_captured;
-  igpu_value interrupts;
+  int64_t time_ns;        /* since 1970 */
+  int64_t monotonic_ns;   /* CLOCK_MONOTONIC */
   igpu_value other_users; /* 1: processes of other users are included */
 } igpu_summary;
 IGPU_API int igpu_summary_of(const igpu_snapshot* snapshot, igpu_summary* summary);
 IGPU_API int igpu_gpu_of(const igpu_snapshot* snapshot, igpu_gpu_info* info);
 
-/* Shortcuts. */
-IGPU_API igpu_value igpu_busy(const igpu_snapshot* snapshot, igpu_engine_class engine_class);
-IGPU_API igpu_value igpu_frequency(const igpu_snapshot* snapshot, uint32_t gt); /* actual */
-IGPU_API igpu_value igpu_power(const igpu_snapshot* snapshot, const char* domain);
-IGPU_API igpu_value igpu_temperature(const igpu_snapshot* snapshot, const char* sensor);
+/* The names of values, and their units. */
+IGPU_API const char* igpu_field_name(size_t index); /* "engine.busy", "frequency.rp0"; NULL after the last */
+IGPU_API const char* igpu_field_unit(size_t index); /* "ratio", "hertz"; "": a plain number */
 
 /*
- * Each topic is a table of rows: igpu_X_count() returns why there are none (igpu_state), and sets *count; igpu_X_at()
- * fills one row.
+ * The value of the GPU as a whole: "power.mean" is what it draws, "engine.busy" its busiest class. With a word in the
+ * name that of some rows: "engine.video.busy", "power.package.mean", "frequency.1.actual".
  */
-#define IGPU_TABLE(name)                                                                 \
-  IGPU_API igpu_state igpu_##name##_count(const igpu_snapshot* snapshot, size_t* count); \
-  IGPU_API int igpu_##name##_at(const igpu_snapshot* snapshot, size_t index, igpu_##name* row)
+IGPU_API igpu_value igpu_get(const igpu_snapshot* snapshot, const char* name);
 
-typedef struct igpu_engine {
+/* All rows of a value, such as the engines. */
+typedef struct igpu_field {
   size_t size;
-  const char* name;
-  int32_t engine_class;
-  int32_t gt;          /* -1: of the class, from fdinfo */
-  int32_t from_fdinfo; /* 0: the engine's own counter */
-  igpu_value busy, wait, sema, busy_time;
-} igpu_engine;
-IGPU_TABLE(engine);
+  const char* labels; /* which row, as in METRICS.md: gt="0",engine="vcs0"; "": of the GPU itself. '\\', '"' and line
+                         feeds in values have a '\\' before them, as in a page of metrics */
+  igpu_value value;
+} igpu_field;
+/* Sets *count and returns why there are no rows. -EINVAL and IGPU_FAILED for a name that does not exist. */
+IGPU_API igpu_state igpu_field_count(const igpu_snapshot* snapshot, const char* name, size_t* count);
+IGPU_API int igpu_field_at(const igpu_snapshot* snapshot, const char* name, size_t index, igpu_field* row);
 
-typedef struct igpu_class_load {
-  size_t size;
-  int32_t engine_class;
-  uint32_t engines;
-  igpu_value busy, wait, sema;
-} igpu_class_load;
-IGPU_TABLE(class_load);
-
-typedef struct igpu_clock {
-  size_t size;
-  uint32_t gt;
-  igpu_value actual, requested, mean_actual, mean_requested;
-  igpu_value min, max, boost, rp0, rp1, rpn, rpe, rpa;
-} igpu_clock;
-IGPU_TABLE(clock);
-
-typedef struct igpu_throttling {
-  size_t size;
-  uint32_t gt;
-  int32_t limited;
-  const char* reasons; /* those that limit now, separated by commas */
-  const char* known;   /* those that this GT can report */
-} igpu_throttling;
-IGPU_TABLE(throttling);
-
-typedef struct igpu_residency {
-  size_t size;
-  uint32_t gt;
-  igpu_value ratio, time;
-} igpu_residency;
-IGPU_TABLE(residency);
-
-typedef struct igpu_power_domain {
-  size_t size;
-  const char* domain;
-  const char* source;
-  igpu_value mean, energy;
-} igpu_power_domain;
-IGPU_TABLE(power_domain);
-
-typedef struct igpu_power_limit {
-  size_t size;
-  const char* domain;
-  const char* limit;
-  double watts;
-} igpu_power_limit;
-IGPU_TABLE(power_limit);
-
-typedef struct igpu_sensor {
-  size_t size;
-  const char* name;
-  double celsius;
-} igpu_sensor;
-IGPU_TABLE(sensor);
-
-typedef struct igpu_fan {
-  size_t size;
-  const char* name;
-  double rpm;
-} igpu_fan;
-IGPU_TABLE(fan);
-
-typedef struct igpu_voltage {
-  size_t size;
-  const char* domain;
-  double volts;
-} igpu_voltage;
-IGPU_TABLE(voltage);
-
-typedef struct igpu_memory_region {
-  size_t size;
-  const char* name;
-  igpu_value capacity, used;
-} igpu_memory_region;
-IGPU_TABLE(memory_region);
-
-typedef struct igpu_bandwidth {
-  size_t size;
-  const char* direction;
-  igpu_value rate;
-  double total;
-} igpu_bandwidth;
-IGPU_TABLE(bandwidth);
-
-/* One row at most. */
-typedef struct igpu_pcie_link {
-  size_t size;
-  igpu_value speed, max_speed, width, max_width;
-} igpu_pcie_link;
-IGPU_TABLE(pcie_link);
-
-typedef struct igpu_process {
-  size_t size;
-  uint32_t pid;
-  const char* comm;
-  igpu_value busy[IGPU_ENGINE_CLASSES], busy_time[IGPU_ENGINE_CLASSES];
-  igpu_value clients, cpu_time, resident_memory, virtual_memory;
-  const char *user, *cgroup, *container_id, *pod_uid, *systemd_unit; /* "": unknown */
-  size_t memory_rows;                                                /* for igpu_process_memory_at() */
-} igpu_process;
-IGPU_TABLE(process);
-
-typedef struct igpu_process_memory {
-  size_t size;
-  const char* region;
-  const char* state; /* total, shared, active, resident, purgeable */
-  double bytes;
-} igpu_process_memory;
-IGPU_API int igpu_process_memory_at(const igpu_snapshot* snapshot, size_t process, size_t index,
-                                    igpu_process_memory* row);
-
+/* What the machine offers. */
 typedef struct igpu_feature {
   size_t size;
   const char* name;
@@ -274,24 +150,8 @@ typedef struct igpu_feature {
   const char* cause;
   const char* hint;
 } igpu_feature;
-IGPU_TABLE(feature);
-
-/*
- * The same values by name, for programs that choose them at run time, and for members that this header has not got:
- * "engine.busy", "frequency.rp0" (igpu/values.h).
- */
-IGPU_API const char* igpu_field_name(size_t index); /* NULL after the last */
-IGPU_API const char* igpu_field_unit(size_t index); /* "ratio", "hertz"; "": a plain number */
-
-typedef struct igpu_field {
-  size_t size;
-  const char* labels; /* which row, as in METRICS.md: gt="0",engine="vcs0"; "": of the GPU itself. '\\', '"' and line
-                         feeds in values have a '\\' before them, as in a page of metrics */
-  igpu_value value;
-} igpu_field;
-/* As for the tables; -EINVAL and IGPU_FAILED for a name that does not exist. */
-IGPU_API igpu_state igpu_field_count(const igpu_snapshot* snapshot, const char* name, size_t* count);
-IGPU_API int igpu_field_at(const igpu_snapshot* snapshot, const char* name, size_t index, igpu_field* row);
+IGPU_API igpu_state igpu_feature_count(const igpu_snapshot* snapshot, size_t* count);
+IGPU_API int igpu_feature_at(const igpu_snapshot* snapshot, size_t index, igpu_feature* row);
 
 /* --- Sampling ------------------------------------------------------------------------------------------------------
  */

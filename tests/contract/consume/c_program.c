@@ -15,7 +15,7 @@ int main(void) {
     fprintf(stderr, "%s; %s\n", error.message, error.hint);
     return 1;
   }
-  busy = igpu_busy(now, IGPU_VIDEO);
+  busy = igpu_get(now, "engine.video.busy");
   printf("igpu %s: video engines %.0f %%\n", igpu_version(), 100 * busy.value);
   igpu_snapshot_free(now);
   igpu_close(gpu);
