@@ -8,7 +8,7 @@
 #include "cli/stats_table.h"
 #include "cli/usage_error.h"
 #include "format/csv_rows.h"
-#include "format/intel_gpu_top_json.h"
+#include "format/intel_gpu_top_output.h"
 #include "format/json_lines.h"
 #include "format/prometheus_text.h"
 #include "query/nvtop.h"

@@ -15,9 +15,7 @@
 #include "pages/in_flight.h"
 #include "pages/scrape_source.h"
 #include "pages/shared_pages.h"
-#include "self/process_metrics.h"
-#include "self/request_metrics.h"
-#include "self/self_metrics.h"
+#include "self/own_metrics.h"
 
 namespace igpu::exporter {
 

@@ -11,7 +11,7 @@
 #include "pages/assets.h"
 #include "pages/metrics_handler.h"
 #include "pages/scrape_source.h"
-#include "self/request_metrics.h"
+#include "self/own_metrics.h"
 #include "service/readiness.h"
 
 namespace igpu::exporter {

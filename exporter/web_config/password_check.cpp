@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <stdexcept>
 
 #include "text/ascii.h"
@@ -120,19 +121,6 @@ PasswordCheck::Key PasswordCheck::key_of(const Credentials& credentials, std::st
   return key;
 }
 
-// Removes the waiter from the queue when check() ends; the lock is held then.
-class PasswordCheck::QueueEntry {
- public:
-  QueueEntry(PasswordCheck& owner, Waiter& waiter) : owner_(owner), waiter_(waiter) {}
-  ~QueueEntry() { owner_.dequeue(waiter_); }
-  QueueEntry(const QueueEntry&) = delete;
-  QueueEntry& operator=(const QueueEntry&) = delete;
-
- private:
-  PasswordCheck& owner_;
-  Waiter& waiter_;
-};
-
 bool PasswordCheck::enqueue(Waiter& waiter) {
   if (queue_.size() >= limits_.waiting && !evict_for(waiter)) return false;
   queue_.push_back(&waiter);
@@ -232,7 +220,8 @@ PasswordCheck::Outcome PasswordCheck::check(const Users& users, const Credential
 
   std::unique_lock lock(mutex_);
   Waiter waiter{client, credentials.user, was_rejected(key)};
-  const QueueEntry entry(*this, waiter);
+  auto leave = [this](Waiter* it) { dequeue(*it); };
+  const std::unique_ptr<Waiter, decltype(leave)> entry(&waiter, leave);  // when this ends; the lock is held then
   // Ends when a decision is known or this thread may compute it.
   for (;;) {
     if (right_.contains(key)) return Outcome::right;

@@ -96,7 +96,6 @@ class PasswordCheck {
     bool queued = false;
     bool rejected = false;
   };
-  class QueueEntry;
   bool enqueue(Waiter& waiter);
   bool evict_for(Waiter& waiter);
   void dequeue(Waiter& waiter);

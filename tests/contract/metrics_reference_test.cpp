@@ -9,8 +9,7 @@
 
 #include "igpu/monitor.h"
 #include "self/build_info.h"
-#include "self/process_metrics.h"
-#include "self/request_metrics.h"
+#include "self/own_metrics.h"
 #include "support/golden.h"
 
 using namespace igpu;

@@ -12,10 +12,7 @@
 #include "igpu/monitor.h"
 #include "push/push_metrics.h"
 #include "self/build_info.h"
-#include "self/log_metrics.h"
-#include "self/process_metrics.h"
-#include "self/request_metrics.h"
-#include "self/sandbox_metrics.h"
+#include "self/own_metrics.h"
 #include "text/wrap.h"
 #include "web_config/follower.h"
 

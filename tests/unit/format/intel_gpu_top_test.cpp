@@ -14,8 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "format/intel_gpu_top_json.h"
-#include "format/intel_gpu_top_text.h"
+#include "format/intel_gpu_top_output.h"
 #include "query/output.h"
 #include "support/paths.h"
 #include "support/sample_page.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "self/process_metrics.h"
-
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,6 +8,8 @@
 #include <map>
 #include <string>
 #include <thread>
+
+#include "self/own_metrics.h"
 
 using namespace igpu;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "self/request_metrics.h"
-
 #include <doctest/doctest.h>
 
 #include <map>
 #include <string>
+
+#include "self/own_metrics.h"
 
 using namespace igpu;
 using exporter::RequestMetrics;
