@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "base/hexadecimal.h"
+#include "base/scan.h"
 #include "simulation/renderers.h"
 
 // drivers/pci/pci-sysfs.c, drivers/base/power/sysfs.c, drivers/gpu/drm/drm_sysfs.c
@@ -12,12 +14,7 @@ namespace igpu::simulation {
 
 namespace {
 
-std::string hex(std::uint64_t number, int width) {
-  std::array<char, 24> buffer;
-  TextWriter out(buffer);
-  out.hex(number, width);
-  return "0x" + std::string(out.text());
-}
+std::string hex(std::uint64_t number, std::size_t digits) { return "0x" + hexadecimal(number, digits); }
 
 void render_runtime_pm(Tree& sys, const std::string& path, bool suspended) {
   const Folder power(sys, path + "/power");
@@ -134,7 +131,7 @@ std::string up_from(std::string_view path) {
 }
 
 void render_pci_function(Tree& sys, const std::string& path, const PciIds& ids) {
-  const std::string address = path.substr(path.rfind('/') + 1);
+  const std::string address(last_part(path));
   const Folder folder(sys, path);
   folder.file("vendor", hex(ids.vendor, 4));
   folder.file("device", hex(ids.device, 4));

@@ -6,6 +6,13 @@
 #include "simulation/simulated_parts.h"
 
 namespace igpu::simulation {
+namespace {
+
+KernelMessage message_of(const std::string& text, std::span<char> buffer) {
+  return {KernelMessage::State::message, {buffer.data(), text.copy(buffer.data(), buffer.size())}};
+}
+
+}  // namespace
 
 Reading<KernelMessage> SimulatedKernelLog::next(std::span<char> buffer) {
   const std::lock_guard lock(mutex_);
@@ -13,9 +20,7 @@ Reading<KernelMessage> SimulatedKernelLog::next(std::span<char> buffer) {
   if (records_.empty()) return KernelMessage{};
   const std::string record = std::move(records_.front());
   records_.pop_front();
-  const std::size_t size = std::min(record.size(), buffer.size());
-  std::copy_n(record.data(), size, buffer.data());
-  return KernelMessage{KernelMessage::State::message, {buffer.data(), size}};
+  return message_of(record, buffer);
 }
 
 void SimulatedKernelLog::write_until(ScriptTime now) {
@@ -74,9 +79,7 @@ Reading<KernelMessage> SimulatedHotplugs::next(std::span<char> buffer) {
                                     std::string("HOTPLUG=1"), "CONNECTOR=" + std::to_string(output_id(gpu))})
       text += '\0' + pair;
     text += '\0';
-    const std::size_t size = std::min(text.size(), buffer.size());
-    std::copy_n(text.data(), size, buffer.data());
-    return KernelMessage{KernelMessage::State::message, {buffer.data(), size}};
+    return message_of(text, buffer);
   }
   return KernelMessage{};
 }

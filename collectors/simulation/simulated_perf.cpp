@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/hexadecimal.h"
 #include "simulation/simulated_parts.h"
 
 // kernel/events/core.c (pmu_dev_attrs), drivers/gpu/drm/i915/i915_pmu.c, drivers/gpu/drm/xe/xe_pmu.c,
@@ -56,10 +57,7 @@ Pmu i915_pmu_of(const GpuScript& gpu) {
   using namespace i915_pmu;
   Pmu pmu{.formats = {{"i915_eventid", "config:0-20"}}, .is_i915 = true};
   const auto add = [&](const std::string& name, std::uint64_t config, const char* unit, Count count) {
-    std::array<char, 32> buffer;
-    TextWriter terms(buffer);
-    (terms << "config=0x").hex(config);
-    pmu.listed.push_back({name, std::string(terms.text()), unit, ""});
+    pmu.listed.push_back({name, "config=0x" + hexadecimal(config), unit, ""});
     pmu.events[config] = {std::move(count)};
   };
   for (const EngineScript& engine : gpu.engines) {

@@ -2,6 +2,7 @@
 #include "simulation/tree.h"
 
 #include <cerrno>
+#include <sstream>
 
 #include "base/scan.h"
 
@@ -94,24 +95,25 @@ Found find_directory(const Tree& tree, const Start& from, std::string_view path)
   return found;
 }
 
-TextWriter render(const Tree& tree, const Node& node, std::span<char> buffer) {
+std::string text_of(const Tree& tree, const Node& node) {
   if (node.wakes != nullptr) node.wakes->note_read();
-  TextWriter out(buffer);
-  if (node.render) {
-    node.render(out, tree.clock().now());
-  } else {
-    out << node.text;
-  }
-  return out;
+  if (!node.render) return node.text;
+  std::ostringstream out;
+  node.render(out, tree.clock().now());
+  return std::move(out).str();
+}
+
+// Its start if it does not fit.
+std::string_view copied(std::string_view text, std::span<char> buffer) {
+  return {buffer.data(), text.copy(buffer.data(), buffer.size())};
 }
 
 Reading<std::string_view> read_whole(const Tree& tree, const Node& node, std::span<char> buffer,
                                      std::string_view where) {
-  const TextWriter out = render(tree, node, buffer);
+  const std::string_view text = copied(text_of(tree, node), buffer);
   // A full buffer may hold the whole file or not; read(2) does not report which, so machine/ treats it as too small.
-  if (out.overflowed() || out.text().size() == buffer.size())
-    return Failure{std::error_code(EFBIG, std::generic_category()), std::string(where)};
-  return out.text();
+  if (text.size() == buffer.size()) return Failure{std::error_code(EFBIG, std::generic_category()), std::string(where)};
+  return text;
 }
 
 std::string path_of(const Node& node) {
@@ -213,7 +215,7 @@ Reading<std::string_view> TreeDirectory::read(std::string_view path, std::span<c
 Reading<std::string_view> TreeDirectory::read_start(std::string_view path, std::span<char> buffer) const {
   const Found found = find_file(*tree_, {*node_, opened_}, path);
   if (found.node == nullptr) return outcome_of_errno<std::string_view>(found.error, path);
-  return render(*tree_, *found.node, buffer).text();
+  return copied(text_of(*tree_, *found.node), buffer);
 }
 
 Reading<std::unique_ptr<File>> TreeDirectory::open(std::string_view path) const {
