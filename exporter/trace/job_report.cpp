@@ -30,12 +30,6 @@ std::string cell(std::string_view text) {
   return safe;
 }
 
-std::string ring_of(const Job& job) {
-  std::string name = clean_text(job.device.view());
-  if (!name.empty()) name += ' ';
-  return name + clean_text(job.ring.empty() ? to_string(job.source) : job.ring.view());
-}
-
 std::string process_of(const Job& job) {
   return (job.comm.empty() ? "pid" : clean_text(job.comm.view())) + " " + std::to_string(job.pid);
 }
@@ -137,6 +131,12 @@ std::string flight_overview(const TraceFile& file) {
 }
 
 }  // namespace
+
+std::string ring_of(const Job& job) {
+  std::string name = clean_text(job.device.view());
+  if (!name.empty()) name += ' ';
+  return name + clean_text(job.ring.empty() ? to_string(job.source) : job.ring.view());
+}
 
 std::string_view blocker(const Job& job) {
   if (job.outcome == JobOutcome::error) return "reset or error";

@@ -20,6 +20,8 @@ std::string job_histogram(const TraceFile& file, TraceArguments::Histogram which
 std::string jobs_by(const TraceFile& file, std::string_view what);
 std::string timeline(const TraceFile& file, const TraceArguments& arguments);
 
+// "0000:03:00.0 rcs0"; if the kernel named no ring, the source.
+std::string ring_of(const Job& job);
 // What delayed the job most: "long queue", "slow run", ...
 std::string_view blocker(const Job& job);
 

@@ -66,4 +66,67 @@ struct Note {
   std::size_t index = 0;
 };
 
+// What the writer writes and the reader reads: note(name, member) for each annotation that is a member.
+template <class AJob, class Each>
+void each_note_of_job(AJob& job, Each&& note) {
+  note("key_context", job.key.context);
+  note("key_seqno", job.key.seqno);
+  note("context", job.context);
+  note("held_by_context", job.held_by.context);
+  note("held_by_seqno", job.held_by.seqno);
+  note("client", job.client);
+  note("pid", job.pid);
+  note("tid", job.tid);
+  note("comm", job.comm);
+  note("device", job.device);
+  note("ring", job.ring);
+  note("submit_ns", job.submit_ns);
+  note("dependency_ns", job.dependency_ns);
+  note("handed_over_ns", job.handed_over_ns);
+  note("start_ns", job.start_ns);
+  note("end_ns", job.end_ns);
+}
+template <class Wait, class Each>
+void each_note_of_wait(Wait& wait, Each&& note) {
+  note("pid", wait.pid);
+  note("tid", wait.tid);
+  note("key_context", wait.fence.context);
+  note("key_seqno", wait.fence.seqno);
+  note("begin_ns", wait.begin_ns);
+  note("end_ns", wait.end_ns);
+}
+template <class Call, class Each>
+void each_note_of_call(Call& call, Each&& note) {
+  note("pid", call.pid);
+  note("tid", call.tid);
+  note("command", call.command);
+  note("begin_ns", call.begin_ns);
+  note("end_ns", call.end_ns);
+}
+template <class Counts, class Each>
+void each_note_of_counts(Counts& counts, Each&& note) {
+  note("events", counts.events);
+  note("lost", counts.lost);
+  note("damaged", counts.damaged);
+  note("unknown", counts.unknown);
+  note("unmatched", counts.unmatched);
+  note("submitted", counts.submitted);
+  note("recorded", counts.recorded);
+  note("filtered", counts.filtered);
+  note("not_sampled", counts.not_sampled);
+  note("rate_limited", counts.rate_limited);
+  note("evicted", counts.evicted);
+}
+// Likewise the fields of ftrace's own event.
+template <class Switch, class Each>
+void each_field_of_switch(Switch& cpu_switch, Each&& field) {
+  field(ftrace::kPreviousComm, cpu_switch.previous_comm);
+  field(ftrace::kPreviousPid, cpu_switch.previous_tid);
+  field(ftrace::kPreviousPriority, cpu_switch.previous_priority);
+  field(ftrace::kPreviousState, cpu_switch.previous_state);
+  field(ftrace::kNextComm, cpu_switch.next_comm);
+  field(ftrace::kNextPid, cpu_switch.next_tid);
+  field(ftrace::kNextPriority, cpu_switch.next_priority);
+}
+
 }  // namespace igpu::exporter::perfetto

@@ -32,6 +32,14 @@ class Notes {
     if (!value.empty()) write(note, [&] { proto_.text(annotation::kText, value); });
   }
 
+  template <class Value>
+  void operator()(Note note, const Value& value) const {
+    if constexpr (requires { value.view(); })
+      text(note, value.view());
+    else
+      number(note, value);
+  }
+
  private:
   template <class Fill>
   void write(Note note, Fill&& fill) const {
@@ -173,22 +181,7 @@ void PerfettoWriter::add(const Job& job) {
           if (job.hold != JobHold::nothing) notes.text("held_by", to_string(job.hold));
           notes.text("class", to_string(job.engine_class));
           if (job.instance >= 0) notes.signed_number("instance", job.instance);
-          notes.number("key_context", job.key.context);
-          notes.number("key_seqno", job.key.seqno);
-          notes.number("context", job.context);
-          notes.number("held_by_context", job.held_by.context);
-          notes.number("held_by_seqno", job.held_by.seqno);
-          notes.number("client", job.client);
-          notes.number("pid", job.pid);
-          notes.number("tid", job.tid);
-          notes.text("comm", job.comm.view());
-          notes.text("device", job.device.view());
-          notes.text("ring", job.ring.view());
-          notes.number("submit_ns", job.submit_ns);
-          notes.number("dependency_ns", job.dependency_ns);
-          notes.number("handed_over_ns", job.handed_over_ns);
-          notes.number("start_ns", job.start_ns);
-          notes.number("end_ns", job.end_ns);
+          each_note_of_job(job, notes);
           if (job.error != 0) notes.signed_number("error", job.error);
           notes.number("preempted", job.preempted ? 1 : 0);
         });
@@ -199,25 +192,12 @@ void PerfettoWriter::add(const Job& job) {
 
 void PerfettoWriter::add(const FenceWait& wait) {
   slice(thread_track(wait.pid, wait.tid), Category::wait, wait.begin_ns, wait.end_ns, "fence wait",
-        [&](const Notes& notes) {
-          notes.number("pid", wait.pid);
-          notes.number("tid", wait.tid);
-          notes.number("key_context", wait.fence.context);
-          notes.number("key_seqno", wait.fence.seqno);
-          notes.number("begin_ns", wait.begin_ns);
-          notes.number("end_ns", wait.end_ns);
-        });
+        [&](const Notes& notes) { each_note_of_wait(wait, notes); });
 }
 
 void PerfettoWriter::add(const IoctlCall& call) {
   slice(thread_track(call.pid, call.tid), Category::ioctl, call.begin_ns, call.end_ns, "ioctl",
-        [&](const Notes& notes) {
-          notes.number("pid", call.pid);
-          notes.number("tid", call.tid);
-          notes.number("command", call.command);
-          notes.number("begin_ns", call.begin_ns);
-          notes.number("end_ns", call.end_ns);
-        });
+        [&](const Notes& notes) { each_note_of_call(call, notes); });
 }
 
 void PerfettoWriter::add(const CpuSwitch& cpu_switch) {
@@ -229,16 +209,12 @@ void PerfettoWriter::add(const CpuSwitch& cpu_switch) {
         proto.number(ftrace::kTimestamp, cpu_switch.time_ns + boottime_offset_);
         proto.number(ftrace::kPid, static_cast<std::uint32_t>(cpu_switch.previous_tid));
         proto.message(ftrace::kSwitch, [&] {
-          const auto signed_number = [&](std::uint32_t field, std::int64_t value) {
-            proto.number(field, static_cast<std::uint64_t>(value));
-          };
-          proto.text(ftrace::kPreviousComm, cpu_switch.previous_comm.view());
-          signed_number(ftrace::kPreviousPid, cpu_switch.previous_tid);
-          signed_number(ftrace::kPreviousPriority, cpu_switch.previous_priority);
-          signed_number(ftrace::kPreviousState, cpu_switch.previous_state);
-          proto.text(ftrace::kNextComm, cpu_switch.next_comm.view());
-          signed_number(ftrace::kNextPid, cpu_switch.next_tid);
-          signed_number(ftrace::kNextPriority, cpu_switch.next_priority);
+          each_field_of_switch(cpu_switch, [&](std::uint32_t field, const auto& value) {
+            if constexpr (requires { value.view(); })
+              proto.text(field, value.view());
+            else
+              proto.number(field, static_cast<std::uint64_t>(std::int64_t{value}));
+          });
         });
       });
     });
@@ -256,17 +232,7 @@ void PerfettoWriter::add(const JobProcess& process) {
 
 void PerfettoWriter::add_counts(const JobRecorderCounts& counts, std::uint64_t now_ns, bool ended) {
   slice(lane("recording", now_ns, now_ns), Category::recording, now_ns, 0, "recording", [&](const Notes& notes) {
-    notes.number("events", counts.events);
-    notes.number("lost", counts.lost);
-    notes.number("damaged", counts.damaged);
-    notes.number("unknown", counts.unknown);
-    notes.number("unmatched", counts.unmatched);
-    notes.number("submitted", counts.submitted);
-    notes.number("recorded", counts.recorded);
-    notes.number("filtered", counts.filtered);
-    notes.number("not_sampled", counts.not_sampled);
-    notes.number("rate_limited", counts.rate_limited);
-    notes.number("evicted", counts.evicted);
+    each_note_of_counts(counts, notes);
     notes.number("ended", ended ? 1 : 0);
   });
 }

@@ -66,10 +66,7 @@ std::string timeline(const TraceFile& file, const TraceArguments& arguments) {
     return lanes.try_emplace(name, columns, from, to).first->second;
   };
   for (const Job& job : file.jobs) {
-    std::string name = clean_text(job.device.view());
-    if (!name.empty()) name += ' ';
-    name += clean_text(job.ring.empty() ? to_string(job.source) : job.ring.view());
-    Lane& engine = lane(engines, name);
+    Lane& engine = lane(engines, ring_of(job));
     const double submitted = seconds(job.submit_ns);
     const double start = job.start_ns != 0 ? seconds(job.start_ns) : all;
     engine.add(submitted, start, false);

@@ -30,6 +30,13 @@ struct Annotations {
   std::uint64_t number(Note note) const { return numbers[note.index]; }
   std::uint32_t number32(Note note) const { return static_cast<std::uint32_t>(number(note)); }
   std::string_view text(Note note) const { return texts[note.index]; }
+  template <class Value>
+  void operator()(Note note, Value& value) const {
+    if constexpr (requires { value.view(); })
+      value = text(note);
+    else
+      value = static_cast<Value>(number(note));
+  }
 };
 
 class Reader {
@@ -134,18 +141,15 @@ class Reader {
       case Category::job:
         return job(notes);
       case Category::wait:
-        file_.waits.push_back({notes.number32("pid"),
-                               notes.number32("tid"),
-                               notes.number("begin_ns"),
-                               notes.number("end_ns"),
-                               {notes.number("key_context"), notes.number("key_seqno")}});
+        each_note_of_wait(file_.waits.emplace_back(), notes);
         return true;
       case Category::ioctl:
-        file_.calls.push_back({notes.number32("pid"), notes.number32("tid"), notes.number("begin_ns"),
-                               notes.number("end_ns"), notes.number32("command")});
+        each_note_of_call(file_.calls.emplace_back(), notes);
         return true;
       case Category::recording:
-        counts(notes);
+        each_note_of_counts(file_.counts, notes);
+        file_.ended = notes.number("ended") != 0;
+        file_.has_counts = true;
         return true;
       case Category::queue:
         return true;
@@ -186,41 +190,11 @@ class Reader {
     if (const std::string_view hold = notes.text("held_by"); !hold.empty() && !named<JobHold, 5>(hold, job.hold))
       return false;
     job.instance = job.source == JobSource::i915 ? static_cast<int>(notes.number("instance")) : -1;
-    job.key = {notes.number("key_context"), notes.number("key_seqno")};
-    job.context = notes.number("context");
-    job.held_by = {notes.number("held_by_context"), notes.number("held_by_seqno")};
-    job.client = notes.number("client");
-    job.pid = notes.number32("pid");
-    job.tid = notes.number32("tid");
-    job.comm = notes.text("comm");
-    job.device = notes.text("device");
-    job.ring = notes.text("ring");
-    job.submit_ns = notes.number("submit_ns");
-    job.dependency_ns = notes.number("dependency_ns");
-    job.handed_over_ns = notes.number("handed_over_ns");
-    job.start_ns = notes.number("start_ns");
-    job.end_ns = notes.number("end_ns");
+    each_note_of_job(job, notes);
     job.error = static_cast<int>(notes.number("error"));
     job.preempted = notes.number("preempted") != 0;
     file_.jobs.push_back(job);
     return true;
-  }
-
-  void counts(const Annotations& notes) {
-    JobRecorderCounts& counts = file_.counts;
-    counts.events = notes.number("events");
-    counts.lost = notes.number("lost");
-    counts.damaged = notes.number("damaged");
-    counts.unknown = notes.number("unknown");
-    counts.unmatched = notes.number("unmatched");
-    counts.submitted = notes.number("submitted");
-    counts.recorded = notes.number("recorded");
-    counts.filtered = notes.number("filtered");
-    counts.not_sampled = notes.number("not_sampled");
-    counts.rate_limited = notes.number("rate_limited");
-    counts.evicted = notes.number("evicted");
-    file_.ended = notes.number("ended") != 0;
-    file_.has_counts = true;
   }
 
   bool switches(std::string_view bytes) {
@@ -235,32 +209,13 @@ class Reader {
         if (part.number != ftrace::kSwitch) continue;
         ProtoFields values(part.bytes);
         for (ProtoField value; values.next(value);) {
-          const auto number = static_cast<std::int32_t>(value.value);
-          switch (value.number) {
-            case ftrace::kPreviousComm:
-              found.previous_comm = value.bytes;
-              break;
-            case ftrace::kPreviousPid:
-              found.previous_tid = number;
-              break;
-            case ftrace::kPreviousPriority:
-              found.previous_priority = number;
-              break;
-            case ftrace::kPreviousState:
-              found.previous_state = static_cast<std::int64_t>(value.value);
-              break;
-            case ftrace::kNextComm:
-              found.next_comm = value.bytes;
-              break;
-            case ftrace::kNextPid:
-              found.next_tid = number;
-              break;
-            case ftrace::kNextPriority:
-              found.next_priority = number;
-              break;
-            default:
-              break;
-          }
+          each_field_of_switch(found, [&](std::uint32_t number, auto& member) {
+            if (number != value.number) return;
+            if constexpr (requires { member.view(); })
+              member = value.bytes;
+            else
+              member = static_cast<std::decay_t<decltype(member)>>(value.value);
+          });
         }
         if (values.damaged()) return false;
       }
