@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/hexadecimal.h"
 #include "base/scan.h"
 #include "machine/linux_errors.h"
 
@@ -15,8 +16,21 @@ namespace {
 constexpr std::string_view kFormat = "intel-gpu-exporter capture, format 1";
 constexpr std::size_t kMostPasses = 1000;
 
-constexpr std::array<std::string_view, 10> kKinds{"content", "cut",     "done",   "names",   "link",
-                                                  "name",    "numbers", "absent", "failure", "named"};
+// What the index says of each kind of answer, in this order.
+struct Form {
+  std::string_view kind;
+  bool reason = false, error = false, text = false, names = false, numbers = false;
+};
+constexpr std::array<Form, 10> kForms{{{.kind = "content"},
+                                       {.kind = "cut"},
+                                       {.kind = "done"},
+                                       {.kind = "names", .names = true},
+                                       {.kind = "link", .text = true},
+                                       {.kind = "name", .text = true},
+                                       {.kind = "numbers", .numbers = true},
+                                       {.kind = "absent", .reason = true, .error = true},
+                                       {.kind = "failure", .error = true, .text = true},
+                                       {.kind = "named", .text = true, .numbers = true}}};
 constexpr std::array<Reason, 5> kReasons{Reason::permission, Reason::kernel, Reason::hardware, Reason::suspended,
                                          Reason::disabled};
 
@@ -27,12 +41,10 @@ std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte > 0x20 && byte < 0x7f && c != '%') {
+    if (byte > 0x20 && byte < 0x7f && c != '%')
       out += c;
-    } else {
-      constexpr std::string_view kDigits = "0123456789abcdef";
-      out += {'%', kDigits[byte >> 4U], kDigits[byte & 15U]};
-    }
+    else
+      out += '%' + hexadecimal(byte, 2);
   }
   return out;
 }
@@ -59,45 +71,17 @@ std::string path_of_content(std::string_view question) {
   return word == "read" ? std::string(about_of(question)) : std::string(word) + "/" + std::string(about_of(question));
 }
 
-bool is_plain(std::string_view path) {
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find('/', begin), path.size());
-    const std::string_view part = path.substr(begin, end - begin);
-    if (part.empty() || part == "." || part == "..") return false;
-    begin = end + 1;
-  }
-  return std::none_of(path.begin(), path.end(),
-                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '\\'; });
-}
-
 void append_line(std::string& out, const std::string& question, const Answer& answer) {
+  const Form& form = kForms[static_cast<std::size_t>(answer.kind)];
   out += std::to_string(answer.at.count()) + ' ' + std::string(word_of(question)) + ' ' + escaped(about_of(question)) +
-         ' ' + std::string(kKinds[static_cast<std::size_t>(answer.kind)]);
-  switch (answer.kind) {
-    case AnswerKind::content:
-    case AnswerKind::cut:
-    case AnswerKind::done:
-      break;
-    case AnswerKind::names:
-      for (const std::string& name : answer.names) out += ' ' + escaped(name);
-      break;
-    case AnswerKind::link:
-    case AnswerKind::name:
-      out += ' ' + escaped(answer.text);
-      break;
-    case AnswerKind::named:
-      out += ' ' + escaped(answer.text);
-      [[fallthrough]];
-    case AnswerKind::numbers:
-      for (const std::uint64_t number : answer.numbers) out += ' ' + std::to_string(number);
-      break;
-    case AnswerKind::absent:
-      out += ' ' + std::string(to_string(answer.reason)) + ' ' + std::to_string(linux_number(answer.error));
-      break;
-    case AnswerKind::failure:
-      out += ' ' + std::to_string(linux_number(answer.error)) + ' ' + escaped(answer.text);
-      break;
-  }
+         ' ' + std::string(form.kind);
+  if (form.reason) out += ' ' + std::string(to_string(answer.reason));
+  if (form.error) out += ' ' + std::to_string(linux_number(answer.error));
+  if (form.text) out += ' ' + escaped(answer.text);
+  if (form.names)
+    for (const std::string& name : answer.names) out += ' ' + escaped(name);
+  if (form.numbers)
+    for (const std::uint64_t number : answer.numbers) out += ' ' + std::to_string(number);
   out += '\n';
 }
 
@@ -108,9 +92,7 @@ class Line {
 
   bool ended() const { return rest_.empty(); }
   std::string_view word() {
-    const std::size_t end = std::min(rest_.find(' '), rest_.size());
-    const std::string_view word = rest_.substr(0, end);
-    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    const std::string_view word = take_until(rest_, ' ');
     if (word.empty()) fail("a word is missing");
     return word;
   }
@@ -140,47 +122,25 @@ void read_line(Line& line, std::string_view folder, const CaptureFiles& files, P
   if (answer.at < Nanoseconds(0) || answer.at > std::chrono::hours(24)) line.fail("the time is out of range");
   const std::string_view word = line.word();
   const std::string key = question(word, line.text());
-  const auto kind = std::find(kKinds.begin(), kKinds.end(), line.word());
-  if (kind == kKinds.end()) line.fail("an unknown kind of answer");
-  answer.kind = static_cast<AnswerKind>(kind - kKinds.begin());
-  switch (answer.kind) {
-    case AnswerKind::content:
-    case AnswerKind::cut: {
-      if (word != "read" && word != "drm.query") line.fail("this question has no content");
-      const auto file = files.find(std::string(folder) + path_of_content(key));
-      if (file == files.end()) line.fail("its file is missing");
-      answer.text = file->second;
-      break;
-    }
-    case AnswerKind::done:
-      break;
-    case AnswerKind::names:
-      while (!line.ended()) answer.names.push_back(line.text());
-      break;
-    case AnswerKind::link:
-    case AnswerKind::name:
-      answer.text = line.text();
-      break;
-    case AnswerKind::named:
-      answer.text = line.text();
-      [[fallthrough]];
-    case AnswerKind::numbers:
-      while (!line.ended()) answer.numbers.push_back(line.number<std::uint64_t>());
-      break;
-    case AnswerKind::absent: {
-      const std::string_view reason = line.word();
-      const auto known =
-          std::find_if(kReasons.begin(), kReasons.end(), [&](Reason one) { return to_string(one) == reason; });
-      if (known == kReasons.end()) line.fail("an unknown reason");
-      answer.reason = *known;
-      answer.error = own_number(line.number<std::uint16_t>());
-      break;
-    }
-    case AnswerKind::failure:
-      answer.error = own_number(line.number<std::uint16_t>());
-      answer.text = line.text();
-      break;
+  const auto form = std::ranges::find(kForms, line.word(), &Form::kind);
+  if (form == kForms.end()) line.fail("an unknown kind of answer");
+  answer.kind = static_cast<AnswerKind>(form - kForms.begin());
+  if (answer.has_content()) {
+    if (word != "read" && word != "drm.query") line.fail("this question has no content");
+    const auto file = files.find(std::string(folder) + path_of_content(key));
+    if (file == files.end()) line.fail("its file is missing");
+    answer.text = file->second;
   }
+  if (form->reason) {
+    const std::string_view reason = line.word();
+    const auto known = std::ranges::find_if(kReasons, [&](Reason one) { return to_string(one) == reason; });
+    if (known == kReasons.end()) line.fail("an unknown reason");
+    answer.reason = *known;
+  }
+  if (form->error) answer.error = own_number(line.number<std::uint16_t>());
+  if (form->text) answer.text = line.text();
+  while (form->names && !line.ended()) answer.names.push_back(line.text());
+  while (form->numbers && !line.ended()) answer.numbers.push_back(line.number<std::uint64_t>());
   if (!line.ended()) line.fail("there is more than an answer");
   if (!pass.answers.emplace(key, std::move(answer)).second) line.fail("the same question twice");
 }
@@ -271,7 +231,7 @@ CaptureFiles files_of(const std::vector<Pass>& passes) {
     for (const auto& [key, answer] : passes[i].answers) {
       if (answer.has_content()) {
         const std::string path = path_of_content(key);
-        if (!is_plain(path)) continue;  // no name in the kernel's file systems that collectors read is like that
+        if (!is_plain_path(path)) continue;  // no name in the kernel's file systems that collectors read is like that
         files[folder + path] = answer.text;
       }
       append_line(index, key, answer);
@@ -301,3 +261,14 @@ std::vector<Pass> passes_of(const CaptureFiles& files) {
 }
 
 }  // namespace igpu::capture
+
+bool igpu::is_plain_path(std::string_view path) {
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string_view part = path.substr(begin, end - begin);
+    if (part.empty() || part == "." || part == "..") return false;
+    begin = end + 1;
+  }
+  return std::none_of(path.begin(), path.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '\\'; });
+}

@@ -32,21 +32,7 @@ std::string reason(archive* handle) {
 
 // libarchive's warnings are errors here: an archive that this program wrote has none.
 void check(int result, archive* handle, std::string_view what) {
-  if (result != ARCHIVE_OK) throw ArchiveError(std::string(what) + ": " + reason(handle));
-}
-
-bool is_plain(std::string_view path) {
-  if (path.empty() || path.front() == '/' || path.back() == '/') return false;
-  while (true) {
-    const std::size_t end = path.find('/');
-    const std::string_view part = path.substr(0, end);
-    if (part.empty() || part == "." || part == "..") return false;
-    for (const char c : part) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '\\') return false;
-    }
-    if (end == std::string_view::npos) return true;
-    path.remove_prefix(end + 1);
-  }
+  if (result != ARCHIVE_OK) throw CaptureError(std::string(what) + ": " + reason(handle));
 }
 
 std::string_view kind_of(archive_entry* entry) {
@@ -72,17 +58,17 @@ void check_folders(const CaptureFiles& files) {
     const std::string folder = path + '/';
     const auto below = files.lower_bound(folder);
     if (below != files.end() && below->first.starts_with(folder))
-      throw ArchiveError(shown(path) + " in it is a file and a folder");
+      throw CaptureError(shown(path) + " in it is a file and a folder");
   }
 }
 
 std::string path_of(archive_entry* entry, const ArchiveLimits& limits) {
   const char* const name = archive_entry_pathname(entry);
   const std::string path = name == nullptr ? "" : name;
-  if (path.size() > limits.path_bytes) throw ArchiveError("a path in it is too long: " + shown(path));
+  if (path.size() > limits.path_bytes) throw CaptureError("a path in it is too long: " + shown(path));
   if (const std::string_view kind = kind_of(entry); !kind.empty())
-    throw ArchiveError(shown(path) + " in it is " + std::string(kind));
-  if (!is_plain(path)) throw ArchiveError("it holds a path that is not plain: \"" + shown(path) + '"');
+    throw CaptureError(shown(path) + " in it is " + std::string(kind));
+  if (!is_plain_path(path)) throw CaptureError("it holds a path that is not plain: \"" + shown(path) + '"');
   return path;
 }
 
@@ -93,9 +79,9 @@ std::string content_of(archive* reader, const std::string& path, std::size_t mos
   for (;;) {
     const la_ssize_t size = archive_read_data(reader, buffer.data(), buffer.size());
     if (size == 0) return content;
-    if (size < 0) throw ArchiveError(shown(path) + " in it cannot be read: " + reason(reader));
+    if (size < 0) throw CaptureError(shown(path) + " in it cannot be read: " + reason(reader));
     if (static_cast<std::size_t>(size) > most - content.size())
-      throw ArchiveError("it is larger than a capture: " + shown(path) + " exceeds the limit");
+      throw CaptureError("it is larger than a capture: " + shown(path) + " exceeds the limit");
     content.append(buffer.data(), static_cast<std::size_t>(size));
   }
 }
@@ -115,10 +101,10 @@ CaptureFiles read_archive(std::string_view bytes, const ArchiveLimits& limits) {
     if (result == ARCHIVE_EOF) break;
     check(result, reader.get(), "not a .tar.zst archive");
     if (static_cast<std::size_t>(archive_filter_bytes(reader.get(), 0)) > limits.stream_bytes)
-      throw ArchiveError("it is larger than a capture: its headers exceed the limit");
+      throw CaptureError("it is larger than a capture: its headers exceed the limit");
     std::string path = path_of(entry, limits);
-    if (files.size() >= limits.files) throw ArchiveError("it is larger than a capture: too many files");
-    if (files.contains(path)) throw ArchiveError(shown(path) + " in it is there twice");
+    if (files.size() >= limits.files) throw CaptureError("it is larger than a capture: too many files");
+    if (files.contains(path)) throw CaptureError(shown(path) + " in it is there twice");
     std::string content = content_of(reader.get(), path, std::min(limits.file_bytes, limits.total_bytes - total));
     total += content.size();
     files.emplace(std::move(path), std::move(content));

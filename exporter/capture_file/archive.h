@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -13,12 +12,6 @@
 // trusts nothing in it: it extracts into memory only, within limits, and accepts regular files with plain relative
 // paths.
 namespace igpu::exporter {
-
-// what() is one line.
-class ArchiveError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 struct ArchiveLimits {
   std::size_t files = 200'000;
@@ -31,7 +24,7 @@ struct ArchiveLimits {
 // The same files give the same bytes: entries are sorted, without owner and time.
 std::string write_archive(const CaptureFiles& files);
 
-// Throws ArchiveError for everything that is not an archive of regular files: links, devices, paths that leave the
+// Throws CaptureError for everything that is not an archive of regular files: links, devices, paths that leave the
 // archive or are not in their shortest form, two files of one path, a file where another one needs a directory, sizes
 // beyond the limits, and content that ends early.
 CaptureFiles read_archive(std::string_view bytes, const ArchiveLimits& limits = {});

@@ -30,7 +30,7 @@ class Compressor {
 
  private:
   static std::size_t check(std::size_t result) {
-    if (ZSTD_isError(result) != 0) throw ArchiveError(std::string("zstd: ") + ZSTD_getErrorName(result));
+    if (ZSTD_isError(result) != 0) throw CaptureError(std::string("zstd: ") + ZSTD_getErrorName(result));
     return result;
   }
   void compress(std::string_view bytes, ZSTD_EndDirective what) {

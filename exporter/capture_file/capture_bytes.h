@@ -12,8 +12,8 @@ namespace igpu::exporter {
 
 extern const std::string_view kCaptureSuffix;  // ".tar.zst"
 
-std::string bytes_of(const CaptureFiles& files);  // throws ArchiveError
-// Linux reads both. Throws ArchiveError and CaptureError.
+std::string bytes_of(const CaptureFiles& files);  // throws CaptureError
+// Linux reads both. Throws CaptureError.
 CaptureFiles files_of(std::string_view bytes);
 
 // Tells the user how to read the file, with commands to copy.

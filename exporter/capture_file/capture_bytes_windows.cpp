@@ -12,7 +12,7 @@ const std::string_view kCaptureSuffix = ".txt";
 std::string bytes_of(const CaptureFiles& files) {
   for (const auto& [path, content] : files) {
     if (path == "capture" || path == "left-out" || path.ends_with("/index")) continue;
-    throw ArchiveError(path.starts_with("bug/") ? "doctor --bug is about drivers of Linux; send a capture"
+    throw CaptureError(path.starts_with("bug/") ? "doctor --bug is about drivers of Linux; send a capture"
                                                 : "a simulated machine is one of Linux: only this machine is captured");
   }
   return script_of(files);
@@ -21,7 +21,7 @@ std::string bytes_of(const CaptureFiles& files) {
 CaptureFiles files_of(std::string_view bytes) {
   constexpr std::string_view kZstd = "\x28\xb5\x2f\xfd";
   if (bytes.starts_with(kZstd))
-    throw ArchiveError("it is a capture of a Linux machine (.tar.zst); the exporter for Linux serves it");
+    throw CaptureError("it is a capture of a Linux machine (.tar.zst); the exporter for Linux serves it");
   return files_of_script(bytes);
 }
 

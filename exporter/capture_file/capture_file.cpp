@@ -13,44 +13,31 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
-[[noreturn]] void fail(const std::string& path, const std::string& reason) {
-  throw std::runtime_error(path + ": " + reason);
+template <class F>
+auto naming(const std::string& path, F&& work) {
+  try {
+    return work();
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(path + ": " + error.what());
+  }
 }
 
 }  // namespace
 
 std::shared_ptr<const CaptureFiles> load_capture(const std::string& path) {
-  try {
-    const std::string bytes = read_regular_file(path, kMostBytes);
-    auto files = std::make_shared<CaptureFiles>(files_of(bytes));
+  return naming(path, [&] {
+    auto files = std::make_shared<const CaptureFiles>(files_of(read_regular_file(path, kMostBytes)));
     check_capture(*files);
     return files;
-  } catch (const ArchiveError& error) {
-    fail(path, error.what());
-  } catch (const CaptureError& error) {
-    fail(path, error.what());
-  } catch (const FileError& error) {
-    fail(path, error.what());
-  }
+  });
 }
 
 void check_destination(const std::string& path) {
-  try {
-    check_new_file(path);
-  } catch (const FileError& error) {
-    fail(path, error.what());
-  }
+  naming(path, [&] { check_new_file(path); });
 }
 
 void save_capture(const std::string& path, const CaptureFiles& files) {
-  try {
-    const std::string bytes = bytes_of(files);
-    NewFile(path, 0600).finish(bytes, NewFile::Existing::stays);
-  } catch (const ArchiveError& error) {
-    fail(path, error.what());
-  } catch (const FileError& error) {
-    fail(path, error.what());
-  }
+  naming(path, [&] { NewFile(path, 0600).finish(bytes_of(files), NewFile::Existing::stays); });
 }
 
 }  // namespace igpu::exporter

@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "igpu/device.h"
@@ -27,6 +28,9 @@ class CaptureError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+// Relative, in its shortest form, and without control characters and backslashes.
+bool is_plain_path(std::string_view path);
 
 struct CaptureRequest {
   std::size_t passes = 3;                           // at least 2

@@ -79,7 +79,7 @@ std::string archive_of(const std::vector<Member>& members) {
 std::string refusal(const std::string& bytes, const ArchiveLimits& limits = {}) {
   try {
     (void)read_archive(bytes, limits);
-  } catch (const ArchiveError& error) {
+  } catch (const CaptureError& error) {
     const std::string text = error.what();
     CHECK(text.find('\n') == std::string::npos);
     CHECK(text.size() < 300);
