@@ -52,13 +52,11 @@ std::string without_reached_release(const std::string& hint, std::string_view ru
 
 }  // namespace
 
-bool KeptFindings::is_last(std::span<const NotedFeature> noted) const {
-  return std::equal(noted.begin(), noted.end(), last_noted_.begin(), last_noted_.end(),
-                    [](const NotedFeature& a, const NotedFeature& b) {
-                      return a.feature == b.feature && a.available == b.available &&
-                             (a.available || a.absent == b.absent) && a.collector == b.collector &&
-                             a.device == b.device;
-                    });
+bool KeptFindings::is_last(std::span<const Finding> noted) const {
+  return std::equal(noted.begin(), noted.end(), last_->begin(), last_->end(), [](const Finding& a, const Finding& b) {
+    return a.feature == b.feature && a.available == b.available && (a.available || a.absent == b.absent) &&
+           a.collector == b.collector && a.device == b.device;
+  });
 }
 
 void KeptFindings::read_release(Machine& machine) {

@@ -17,15 +17,6 @@
 
 namespace igpu {
 
-// A finding without its explanation.
-struct NotedFeature {
-  const FeatureDescriptor* feature;
-  std::string_view collector;
-  std::string device;  // PCI address; "": the machine
-  bool available;
-  Absent absent;
-};
-
 // Findings with their explanations. What a machine lacks seldom changes, so the explanations of one scrape are kept for
 // the next scrapes, and the list is shared while nothing changes. Any thread.
 class KeptFindings {
@@ -35,24 +26,18 @@ class KeptFindings {
   // Before anything is explained, once: the exporter's sandbox leaves the file out of reach.
   void read_release(Machine& machine);
 
-  // noted: the findings of this scrape. gpu_of(device): the GPU, or nullptr for the whole machine.
+  // noted: the findings of this scrape, unexplained. gpu_of(device): the GPU, or nullptr for the whole machine.
   template <class F>
-  List explain(std::vector<NotedFeature>&& noted, Machine& machine, F&& gpu_of) {
+  List explain(std::vector<Finding>&& noted, Machine& machine, F&& gpu_of) {
     const std::lock_guard lock(mutex_);
     const Nanoseconds now = machine.clock.now();
     if (last_ && is_last(noted) && !(depends_on_rights_ && now - explained_at_ >= kRightsBelieved)) return last_;
     explained_at_ = now;
     depends_on_rights_ = false;
     std::optional<PermissionFacts> facts;
-    auto findings = std::make_shared<std::vector<Finding>>();
-    findings->reserve(noted.size());
-    for (const NotedFeature& feature : noted) {
-      Finding& finding = findings->emplace_back();
-      finding = {feature.feature, feature.collector, feature.device, feature.available, feature.absent, {}, {}};
+    for (Finding& finding : noted)
       if (!finding.available) explain(finding, machine, gpu_of(finding.device), facts);
-    }
-    last_ = std::move(findings);
-    last_noted_ = std::move(noted);
+    last_ = std::make_shared<const std::vector<Finding>>(std::move(noted));
     return last_;
   }
 
@@ -61,12 +46,11 @@ class KeptFindings {
   // denied; the hint then changes within this time.
   static constexpr Nanoseconds kRightsBelieved = std::chrono::minutes(1);
 
-  bool is_last(std::span<const NotedFeature> noted) const;
+  bool is_last(std::span<const Finding> noted) const;
   void explain(Finding& finding, Machine& machine, const Gpu* gpu, std::optional<PermissionFacts>& facts);
 
   std::mutex mutex_;
   List last_;
-  std::vector<NotedFeature> last_noted_;  // what last_ was made from; compared with the features of each scrape
   Nanoseconds explained_at_{};
   std::string running_;  // release of the kernel; "": unknown
   bool depends_on_rights_ = false;

@@ -31,7 +31,7 @@ class Result final : public ScrapeResult {
 
 // A collector that was turned off explicitly. One that is off by default is not reported as missing.
 void note_disabled(const CollectorInfo& info, std::span<const std::shared_ptr<GpuUnit>> units,
-                   std::vector<NotedFeature>& findings) {
+                   std::vector<Finding>& findings) {
   if (!info.enabled_by_default || units.empty()) return;
   const auto note = [&](const FeatureDescriptor& feature, const std::string& device) {
     findings.push_back({&feature, info.name, device, false, {Reason::disabled}});
@@ -88,7 +88,7 @@ class PageMaker {
   const Progress& progress_;
   const PageRequest& request_;
 
-  std::vector<NotedFeature> noted_;
+  std::vector<Finding> noted_;
   std::set<ScrapeLog::Trouble> troubles_;
   std::vector<std::string_view> late_, failed_;  // names of collectors
   bool walked_ = false;
@@ -191,7 +191,7 @@ void PageMaker::note_finished(const Step& step) {
 void PageMaker::note_features(const Step& step) {
   const auto note = [&](const FeatureDescriptor& feature, const std::string& device, bool available, Absent absent) {
     const auto known = std::find_if(noted_.begin(), noted_.end(),
-                                    [&](const NotedFeature& f) { return f.feature == &feature && f.device == device; });
+                                    [&](const Finding& f) { return f.feature == &feature && f.device == device; });
     if (known == noted_.end()) {
       noted_.push_back({&feature, step.slot->info->name, device, available, absent});
     } else if (available && !known->available) {  // machine-wide: one GPU has it

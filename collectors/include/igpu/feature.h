@@ -84,9 +84,9 @@ struct Finding {
   std::string_view collector;
   std::string device;  // "" for machine-wide features
   bool available = true;
-  Absent absent;                 // meaningful unless available
-  std::string cause;             // one line: what was denied, by what
-  std::string hint;              // in words: what would bring it; "" if there is no fix
+  Absent absent{};               // meaningful unless available
+  std::string cause{};           // one line: what was denied, by what
+  std::string hint{};            // in words: what would bring it; "" if there is no fix
   Rights rights = Rights::none;  // if a permission does
   std::string command = {};      // if a command does that is the same everywhere: "sudo modprobe coretemp"
 };

@@ -35,14 +35,14 @@ struct Kept {
   Gpu gpu;
 
   Kept() { gpu.kind = GpuKind::discrete; }
-  KeptFindings::List explain(std::vector<NotedFeature> noted) {
+  KeptFindings::List explain(std::vector<Finding> noted) {
     return findings.explain(std::move(noted), m.machine(),
                             [&](std::string_view device) { return device.empty() ? nullptr : &gpu; });
   }
-  static NotedFeature missing(const FeatureDescriptor& feature, Absent why, const char* device = "0000:03:00.0") {
+  static Finding missing(const FeatureDescriptor& feature, Absent why, const char* device = "0000:03:00.0") {
     return {&feature, "c", device, false, why};
   }
-  static NotedFeature available(const FeatureDescriptor& feature) { return {&feature, "c", "0000:03:00.0", true, {}}; }
+  static Finding available(const FeatureDescriptor& feature) { return {&feature, "c", "0000:03:00.0", true, {}}; }
 };
 
 bool says(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
@@ -53,7 +53,7 @@ TEST_SUITE_BEGIN("kept findings");
 
 TEST_CASE("the list is the same object while nothing changes; any change makes a new one") {
   Kept k;
-  const std::vector<NotedFeature> some{Kept::available(kBusy), Kept::missing(kFan, {Reason::kernel})};
+  const std::vector<Finding> some{Kept::available(kBusy), Kept::missing(kFan, {Reason::kernel})};
   const auto first = k.explain(some);
   CHECK(says((*first)[1].hint, "6.12"));
   CHECK(k.explain(some) == first);
@@ -76,7 +76,7 @@ TEST_CASE("the list is the same object while nothing changes; any change makes a
 TEST_CASE("a refusal whose cause changes is explained again within a minute") {
   Kept k;
   k.m.tree.write("proc/sys/kernel/perf_event_paranoid", "3\n");
-  const std::vector<NotedFeature> refused{Kept::missing(kBusy, {Reason::permission, EACCES})};
+  const std::vector<Finding> refused{Kept::missing(kBusy, {Reason::permission, EACCES})};
   CHECK(says((*k.explain(refused))[0].cause, "is 3"));
   k.m.tree.write("proc/sys/kernel/perf_event_paranoid", "2\n");
   k.m.clock.advance(59s);
