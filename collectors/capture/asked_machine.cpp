@@ -371,11 +371,6 @@ class NotKept final : public AnswerSource {
   AnswerSource& clock_;
 };
 
-class NoMessages final : public KernelMessages {
- public:
-  Reading<KernelMessage> next(std::span<char>) override { return KernelMessage{}; }
-};
-
 }  // namespace
 
 struct AskedMachine::Parts {

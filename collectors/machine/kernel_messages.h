@@ -31,6 +31,12 @@ class KernelMessages {
   virtual Reading<KernelMessage> next(std::span<char> buffer) = 0;
 };
 
+// Of a machine that is not a real one.
+class NoMessages final : public KernelMessages {
+ public:
+  Reading<KernelMessage> next(std::span<char>) override { return KernelMessage{}; }
+};
+
 // Whether this is the kernel's own sysfs, so that its uevents are about the devices in it.
 bool is_sysfs(const std::string& folder);
 

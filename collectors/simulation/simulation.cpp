@@ -46,12 +46,6 @@ class Host final : public Clock, public Privileges, public Names {
   const MachineScript& script_;
 };
 
-// No GPU of the simulation is wedged, or reset as a whole.
-class SimulatedUevents final : public KernelMessages {
- public:
-  Reading<KernelMessage> next(std::span<char>) override { return KernelMessage{}; }
-};
-
 }  // namespace
 }  // namespace simulation
 
@@ -82,7 +76,7 @@ struct SimulatedMachine::State {
   // One for each reader.
   std::list<simulation::SimulatedKernelLog> kernel_logs;
   std::list<simulation::SimulatedHotplugs> hotplugs;
-  simulation::SimulatedUevents uevents;
+  NoMessages uevents;  // no GPU of the simulation is wedged, or reset as a whole
   simulation::Host host{world};
 };
 

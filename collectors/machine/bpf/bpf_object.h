@@ -27,20 +27,6 @@ struct DestroyLink {
 };
 using Link = std::unique_ptr<bpf_link, DestroyLink>;
 
-// Opens an object that cmake/bpf.cmake embedded; in the static program it is compressed. size: of the uncompressed
-// object. Null: see errno.
-inline Object open_object(std::span<const unsigned char> bytes, std::size_t size, const bpf_object_open_opts& options) {
-#ifdef IGPU_STATIC
-  std::vector<unsigned char> unpacked(size);
-  if (::ZSTD_decompress(unpacked.data(), size, bytes.data(), bytes.size()) != size) {
-    errno = EILSEQ;
-    return nullptr;
-  }
-  bytes = unpacked;
-#endif
-  return Object(::bpf_object__open_mem(bytes.data(), size, &options));  // keeps nothing of it
-}
-
 inline bpf_program* program(const Object& object, const char* name) {
   return ::bpf_object__find_program_by_name(object.get(), name);
 }
@@ -50,6 +36,39 @@ inline bpf_map* map(const Object& object, const char* name) {
 }
 
 inline int descriptor_of(const Object& object, const char* map_name) { return ::bpf_map__fd(map(object, map_name)); }
+
+// Opens an object that cmake/bpf.cmake embedded, and sets the constants of its programs; in the static program it is
+// compressed. size: of the uncompressed object. Null: see errno.
+template <class Constants>
+Object open_object(std::span<const unsigned char> bytes, std::size_t size, const char* name,
+                   const Constants& constants) {
+#ifdef IGPU_STATIC
+  std::vector<unsigned char> unpacked(size);
+  if (::ZSTD_decompress(unpacked.data(), size, bytes.data(), bytes.size()) != size) {
+    errno = EILSEQ;
+    return nullptr;
+  }
+  bytes = unpacked;
+#endif
+  bpf_object_open_opts options{};
+  options.sz = sizeof options;
+  options.object_name = name;
+  Object object(::bpf_object__open_mem(bytes.data(), size, &options));  // keeps nothing of the bytes
+  if (!object) return nullptr;
+  bpf_map* const place = map(object, ".rodata");
+  const int error = place ? ::bpf_map__set_initial_value(place, &constants, sizeof constants) : -EINVAL;
+  if (error == 0) return object;
+  errno = -error;
+  return nullptr;
+}
+
+// Null: see errno.
+inline Object loaded(Object object) {
+  const int error = ::bpf_object__load(object.get());
+  if (error == 0) return object;
+  errno = -error;
+  return nullptr;
+}
 
 // The present errno as an Absent.
 inline Absent why_not() {

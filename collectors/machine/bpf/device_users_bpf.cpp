@@ -65,24 +65,12 @@ struct Settings {
 
 // errno says why there is none. The kernel may have the iterator and yet refuse the programs that report changes:
 // without CONFIG_FUNCTION_TRACER, for example.
-Object load_finder(Settings settings, bool with_reporters) {
-  bpf_object_open_opts options{};
-  options.sz = sizeof options;
-  options.object_name = "igpu_users";
-  Object object = bpf::open_object(device_users_object, device_users_objectSize, options);
+Object load_finder(const Settings& settings, bool with_reporters) {
+  Object object = bpf::open_object(device_users_object, device_users_objectSize, "igpu_users", settings);
   if (!object) return nullptr;
-  bpf_map* const constants = bpf::map(object, ".rodata");
-  const int set = constants ? ::bpf_map__set_initial_value(constants, &settings, sizeof settings) : -EINVAL;
-  if (set != 0) {
-    errno = -set;
-    return nullptr;
-  }
   if (!with_reporters)
     for (const char* name : kReporters) ::bpf_program__set_autoload(program(object, name), false);
-  const int error = ::bpf_object__load(object.get());
-  if (error == 0) return object;
-  errno = -error;
-  return nullptr;
+  return bpf::loaded(std::move(object));
 }
 
 class BpfDeviceUsers final : public DeviceUsers, public ChangeSignal {

@@ -136,24 +136,19 @@ int set_variable(bpf_program* of, std::uint32_t type) {
 Object load_job_programs(JobDriver driver, const Layout& found) {
   job_layout layout = found.offsets;
   layout.preempt_count_known = found.preempt_variable != 0;
-  bpf_object_open_opts options{};
-  options.sz = sizeof options;
-  options.object_name = "igpu_jobs";
-  Object object = bpf::open_object(jobs_object, jobs_objectSize, options);
+  Object object = bpf::open_object(jobs_object, jobs_objectSize, "igpu_jobs", layout);
   if (!object) return nullptr;
-  bpf_map* const constants = ::bpf_object__find_map_by_name(object.get(), ".rodata");
-  int error = constants ? ::bpf_map__set_initial_value(constants, &layout, sizeof layout) : -EINVAL;
   const JobDriver other = driver == JobDriver::i915 ? JobDriver::drm_sched : JobDriver::i915;
   for (const JobAttachment& unused : attachments(other))
     ::bpf_program__set_autoload(program(object, unused.program), false);
-  if (found.preempt_variable != 0) {
-    for (const JobAttachment& used : attachments(driver))
-      if (error == 0) error = set_variable(program(object, used.program), found.preempt_variable);
+  for (const JobAttachment& used : attachments(driver)) {
+    if (found.preempt_variable == 0) break;
+    if (const int error = set_variable(program(object, used.program), found.preempt_variable); error != 0) {
+      errno = -error;
+      return nullptr;
+    }
   }
-  if (error == 0) error = ::bpf_object__load(object.get());
-  if (error == 0) return object;
-  errno = -error;
-  return nullptr;
+  return bpf::loaded(std::move(object));
 }
 
 Link attach(const Object& object, const JobAttachment& attachment) {

@@ -45,18 +45,9 @@ constexpr FaultAttachment kAttachments[] = {{"queue_created", "xe_exec_queue_cre
                                             {"job_timed_out", "xe_sched_job_timedout"}};
 
 // errno says why there is none.
-Object load_fault_programs(fault_layout layout) {
-  bpf_object_open_opts options{};
-  options.sz = sizeof options;
-  options.object_name = "igpu_faults";
-  Object object = bpf::open_object(queue_faults_object, queue_faults_objectSize, options);
-  if (!object) return nullptr;
-  bpf_map* const constants = bpf::map(object, ".rodata");
-  int error = constants ? ::bpf_map__set_initial_value(constants, &layout, sizeof layout) : -EINVAL;
-  if (error == 0) error = ::bpf_object__load(object.get());
-  if (error == 0) return object;
-  errno = -error;
-  return nullptr;
+Object load_fault_programs(const fault_layout& layout) {
+  Object object = bpf::open_object(queue_faults_object, queue_faults_objectSize, "igpu_faults", layout);
+  return object ? bpf::loaded(std::move(object)) : nullptr;
 }
 
 class BpfQueueFaults final : public QueueFaults {
