@@ -2,6 +2,8 @@
 #include "igpu/page.h"
 
 #include <cassert>
+#include <unordered_map>
+#include <utility>
 
 #include "base/utf8.h"
 
@@ -39,51 +41,6 @@ void SampleList::clear() {
   text_.clear();
 }
 
-namespace {
-
-// Numbers descriptors in order of first appearance. Open addressing by pointer: a page has some sixty descriptors and
-// looks one up for every sample.
-class DescriptorNumbers {
- public:
-  explicit DescriptorNumbers(std::vector<PageView::Family>& families) : families_(families), slots_(256, 0) {}
-
-  std::uint32_t number_of(const MetricDescriptor* metric) {
-    if (metric == last_metric_) return last_number_;
-    std::uint32_t* slot = find(metric);
-    if (*slot == 0) {
-      families_.push_back({metric, {}});
-      *slot = static_cast<std::uint32_t>(families_.size());
-      if (families_.size() * 2 > slots_.size()) {
-        grow();
-        slot = find(metric);
-      }
-    }
-    last_metric_ = metric;
-    last_number_ = *slot - 1;
-    return last_number_;
-  }
-
- private:
-  std::uint32_t* find(const MetricDescriptor* metric) {
-    const std::size_t mask = slots_.size() - 1;
-    const std::uint64_t hash = reinterpret_cast<std::uintptr_t>(metric) * std::uint64_t{0x9E3779B97F4A7C15u};
-    std::size_t at = static_cast<std::size_t>(hash >> 32) & mask;
-    while (slots_[at] != 0 && families_[slots_[at] - 1].metric != metric) at = (at + 1) & mask;
-    return &slots_[at];
-  }
-  void grow() {
-    slots_.assign(slots_.size() * 2, 0);
-    for (std::size_t i = 0; i < families_.size(); ++i) *find(families_[i].metric) = static_cast<std::uint32_t>(i + 1);
-  }
-
-  std::vector<PageView::Family>& families_;
-  std::vector<std::uint32_t> slots_;  // number + 1; 0: free; a power of two
-  const MetricDescriptor* last_metric_ = nullptr;
-  std::uint32_t last_number_ = 0;
-};
-
-}  // namespace
-
 // A counting sort: numbers first, then every sample directly to its position.
 PageView::PageView(std::span<const SampleList* const> lists) {
   std::size_t samples = 0;
@@ -93,13 +50,23 @@ PageView::PageView(std::span<const SampleList* const> lists) {
   families_.reserve(64);
   std::vector<std::uint32_t> numbers;
   numbers.reserve(samples);
-  DescriptorNumbers descriptors(families_);
+  // Looked up only where the metric changes.
+  std::unordered_map<const MetricDescriptor*, std::uint32_t> known;
+  const MetricDescriptor* last = nullptr;
+  std::uint32_t number = 0;
   for (const SampleList* list : lists) {
-    for (const SampleList::Sample& sample : list->samples()) numbers.push_back(descriptors.number_of(sample.metric));
+    for (const SampleList::Sample& sample : list->samples()) {
+      if (std::exchange(last, sample.metric) != sample.metric) {
+        const auto [at, added] = known.try_emplace(last, static_cast<std::uint32_t>(families_.size()));
+        if (added) families_.push_back({last, {}});
+        number = at->second;
+      }
+      numbers.push_back(number);
+    }
   }
 
   std::vector<std::size_t> next(families_.size() + 1, 0);
-  for (const std::uint32_t number : numbers) ++next[number + 1];
+  for (const std::uint32_t of : numbers) ++next[of + 1];
   for (std::size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
 
   entries_.resize(samples);
