@@ -66,7 +66,7 @@ std::string_view to_string(JobClass engine_class) {
   return engine_class == JobClass::other ? "other" : to_string(static_cast<EngineClass>(engine_class));
 }
 
-std::size_t JobPairing::Hash::operator()(const JobKey& key) const { return mixed(key.context * 31 + mixed(key.seqno)); }
+std::size_t JobKeyHash::operator()(const JobKey& key) const { return mixed(key.context * 31 + mixed(key.seqno)); }
 
 JobPairing::JobPairing(Sink sink, std::size_t in_flight)
     : sink_(std::move(sink)), limit_(std::max<std::size_t>(in_flight, 1)) {}

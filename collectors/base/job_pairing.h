@@ -67,6 +67,10 @@ struct JobPairingCounts {
   std::uint64_t unmatched = 0;             // events of no job in the table
 };
 
+struct JobKeyHash {
+  std::size_t operator()(const JobKey& key) const;
+};
+
 class JobPairing {
  public:
   static constexpr std::size_t kInFlight = 16'384;
@@ -84,9 +88,6 @@ class JobPairing {
   std::size_t in_flight() const { return flights_.size(); }
 
  private:
-  struct Hash {
-    std::size_t operator()(const JobKey& key) const;
-  };
   struct EngineState {
     std::uint64_t last_end = 0;
     std::uint64_t context = 0;
@@ -123,11 +124,11 @@ class JobPairing {
   Sink sink_;
   std::size_t limit_;
   Flights flights_;
-  std::unordered_map<JobKey, Flights::iterator, Hash> by_key_;
-  std::unordered_map<JobKey, Flights::iterator, Hash> by_number_;  // {hash of the ring, number}
-  std::unordered_multimap<JobKey, JobKey, Hash> waiting_;          // dependency -> job
-  std::unordered_map<JobKey, std::vector<JobKey>, Hash> early_;    // job -> dependencies reported before it
-  std::unordered_map<std::uint64_t, std::uint64_t> ring_at_;       // address of a name -> hash of the ring
+  std::unordered_map<JobKey, Flights::iterator, JobKeyHash> by_key_;
+  std::unordered_map<JobKey, Flights::iterator, JobKeyHash> by_number_;  // {hash of the ring, number}
+  std::unordered_multimap<JobKey, JobKey, JobKeyHash> waiting_;          // dependency -> job
+  std::unordered_map<JobKey, std::vector<JobKey>, JobKeyHash> early_;    // job -> dependencies reported before it
+  std::unordered_map<std::uint64_t, std::uint64_t> ring_at_;             // address of a name -> hash of the ring
   std::unordered_map<std::uint64_t, EngineState> engines_;
   std::unordered_map<std::uint64_t, bool> interrupted_;  // contexts; whether a job of it ended from an interrupt
   JobPairingCounts counts_;

@@ -36,12 +36,6 @@ struct IoctlEdge {
   std::uint32_t pid = 0, tid = 0, command = 0;
 };
 
-struct KeyHash {
-  std::size_t operator()(const JobKey& key) const {
-    return static_cast<std::size_t>((key.context * 0x9e3779b97f4a7c15) ^ (key.seqno * 0xbf58476d1ce4e5b9));
-  }
-};
-
 template <class T>
 bool allows(const std::vector<T>& wanted, const T& value) {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
@@ -294,7 +288,7 @@ class Recorder final : public JobRecorder {
   std::uint64_t newest_ = 0, sampled_ = 0;
   std::vector<std::pair<std::uint64_t, Item>> held_, later_;
   std::vector<std::pair<std::uint64_t, std::size_t>> order_;
-  std::unordered_set<JobKey, KeyHash> skipped_;
+  std::unordered_set<JobKey, JobKeyHash> skipped_;
   std::unordered_set<std::uint32_t> threads_;
   std::unordered_map<std::uint32_t, FenceWaitEvent> waits_;
   std::unordered_map<std::uint32_t, IoctlEdge> calls_;
