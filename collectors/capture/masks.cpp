@@ -2,7 +2,6 @@
 #include "capture/masks.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <iterator>
 #include <set>
@@ -16,33 +15,16 @@ namespace igpu::capture {
 namespace {
 
 // Names of control groups that say nothing about a machine's owner.
-constexpr std::array<std::string_view, 22> kCommonGroups{
-    "system.slice", "user.slice",  "init.scope",     "machine.slice",
-    "machine",      "kubepods",    "kubepods.slice", "burstable",
-    "besteffort",   "guaranteed",  "docker",         "lxc",
-    "lxc.payload",  "lxc.monitor", "podman",         "libpod_parent",
-    "libpod",       "app.slice",   "session.slice",  "background.slice",
-    "containerd",   ".."};
+constexpr std::string_view kCommonGroups =
+    "system.slice|user.slice|init.scope|machine.slice|machine|kubepods|kubepods.slice|burstable|besteffort|"
+    "guaranteed|docker|lxc|lxc.payload|lxc.monitor|podman|libpod_parent|libpod|app.slice|session.slice|"
+    "background.slice|containerd|..";
 // Of a name; the longest that fits counts.
-constexpr std::array<std::string_view, 18> kPrefixes{"kubepods-burstable-pod",
-                                                     "kubepods-besteffort-pod",
-                                                     "kubepods-pod",
-                                                     "kubepods-burstable",
-                                                     "kubepods-besteffort",
-                                                     "cri-containerd-",
-                                                     "docker-",
-                                                     "crio-",
-                                                     "libpod-conmon-",
-                                                     "libpod-",
-                                                     "nspawn-",
-                                                     "lxc.payload.",
-                                                     "lxc.monitor.",
-                                                     "machine-",
-                                                     "user-runtime-dir@",
-                                                     "session-",
-                                                     "user-",
-                                                     "pod"};
-constexpr std::array<std::string_view, 4> kSuffixes{".service", ".scope", ".slice", ".socket"};
+constexpr std::string_view kPrefixes =
+    "kubepods-burstable-pod|kubepods-besteffort-pod|kubepods-pod|kubepods-burstable|kubepods-besteffort|"
+    "cri-containerd-|docker-|crio-|libpod-conmon-|libpod-|nspawn-|lxc.payload.|lxc.monitor.|machine-|"
+    "user-runtime-dir@|session-|user-|pod";
+constexpr std::string_view kSuffixes = ".service|.scope|.slice|.socket";
 
 bool is_number(std::string_view text) { return std::all_of(text.begin(), text.end(), is_digit); }
 
@@ -84,15 +66,19 @@ std::string Masks::id(std::string_view text) {
 }
 
 std::string Masks::part(std::string_view name) {
-  if (std::find(kCommonGroups.begin(), kCommonGroups.end(), name) != kCommonGroups.end()) return std::string(name);
+  if (any_word(kCommonGroups, [&](std::string_view known) { return known == name; })) return std::string(name);
   std::string_view suffix, prefix;
-  for (const std::string_view known : kSuffixes)
+  (void)any_word(kSuffixes, [&](std::string_view known) {
     if (name.ends_with(known)) suffix = known;
+    return !suffix.empty();
+  });
   name.remove_suffix(suffix.size());
   std::string_view instance;  // user@1000.service
   if (name.starts_with("user@") && is_number(name.substr(5))) instance = std::exchange(name, {});
-  for (const std::string_view known : kPrefixes)
+  (void)any_word(kPrefixes, [&](std::string_view known) {
     if (known.size() > prefix.size() && name.starts_with(known)) prefix = known;
+    return false;
+  });
   name.remove_prefix(prefix.size());
   std::string masked(instance);
   masked += prefix;

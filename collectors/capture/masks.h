@@ -7,8 +7,17 @@
 #include <vector>
 
 #include "capture/answers.h"
+#include "igpu/words.h"
 
 namespace igpu::capture {
+
+// Whether f(word) holds for one of the words of a list, between which '|' stands.
+template <class F>
+bool any_word(std::string_view list, F&& f) {
+  while (!list.empty())
+    if (f(take_until(list, '|'))) return true;
+  return false;
+}
 
 // Replaces the names of one machine: a name always gets the same stand-in, which has the same form (a container id
 // stays 64 hexadecimal digits). Numbers stay as they are.

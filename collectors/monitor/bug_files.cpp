@@ -20,27 +20,14 @@ namespace {
 constexpr std::size_t kMostRecords = std::size_t{1} << 18U;  // a machine may write faster than we read
 constexpr std::size_t kMostOfWarning = 200;                  // records, with those that come in between
 
-constexpr std::array<std::string_view, 15> kPciFiles{"vendor",
-                                                     "device",
-                                                     "subsystem_vendor",
-                                                     "subsystem_device",
-                                                     "revision",
-                                                     "class",
-                                                     "resource",
-                                                     "max_link_speed",
-                                                     "max_link_width",
-                                                     "d3cold_allowed",
-                                                     "power/control",
-                                                     "power/runtime_status",
-                                                     "aer_dev_correctable",
-                                                     "aer_dev_nonfatal",
-                                                     "aer_dev_fatal"};
+constexpr std::string_view kPciFiles =
+    "vendor|device|subsystem_vendor|subsystem_device|revision|class|resource|max_link_speed|max_link_width|"
+    "d3cold_allowed|power/control|power/runtime_status|aer_dev_correctable|aer_dev_nonfatal|aer_dev_fatal";
 // To read these resumes the device.
-constexpr std::array<std::string_view, 2> kPciFilesAwake{"current_link_speed", "current_link_width"};
+constexpr std::string_view kPciFilesAwake = "current_link_speed|current_link_width";
 // Below debugfs; likewise.
-constexpr std::array<std::string_view, 7> kFirmwareFiles{
-    "info",           "i915_capabilities", "gt0/uc/guc_info", "gt0/uc/huc_info", "gt0/uc/gsc_info", "gt1/uc/guc_info",
-    "gt1/uc/huc_info"};
+constexpr std::string_view kFirmwareFiles =
+    "info|i915_capabilities|gt0/uc/guc_info|gt0/uc/huc_info|gt0/uc/gsc_info|gt1/uc/guc_info|gt1/uc/huc_info";
 
 std::string why_not_read(const Absent& absent) {
   return absent.reason == Reason::permission ? "not permitted; root may read it" : "not there";
@@ -85,10 +72,8 @@ class BugFiles {
     // Up to the root of the bus, which is no device: "devices/pci0000:00".
     for (std::string path = gpu.pci_path; path.find('/') != std::string::npos && !last_part(path).starts_with("pci");
          path.resize(path.rfind('/'))) {
-      for (const std::string_view file : kPciFiles) copy(path + '/' + std::string(file));
-      // A sleeping GPU lets the ports above it sleep.
-      for (const std::string_view file : kPciFilesAwake)
-        if (is_awake) copy(path + '/' + std::string(file));
+      copy_all(path, kPciFiles);
+      if (is_awake) copy_all(path, kPciFilesAwake);  // a sleeping GPU lets the ports above it sleep
     }
     if (is_awake)
       add_firmware(gpu);
@@ -117,6 +102,16 @@ class BugFiles {
     return static_cast<bool>(text);
   }
 
+  // Whether one of them is there.
+  bool copy_all(const std::string& folder, std::string_view files) {
+    bool found = false;
+    (void)capture::any_word(files, [&](std::string_view file) {
+      found = copy(folder + '/' + std::string(file)) || found;
+      return false;
+    });
+    return found;
+  }
+
   bool is_asleep(const Gpu& gpu) {
     const auto status = machine_.sys.read_start(gpu.pci_path + "/power/runtime_status", buffer_);
     return !status || status->starts_with("suspend");
@@ -125,9 +120,8 @@ class BugFiles {
   void add_firmware(const Gpu& gpu) {
     std::string folder = "kernel/debug/dri/" + gpu.address;
     if (!machine_.sys.stat(folder) && gpu.card.starts_with("card")) folder = "kernel/debug/dri/" + gpu.card.substr(4);
-    bool found = false;
-    for (const std::string_view file : kFirmwareFiles) found = copy(folder + '/' + std::string(file)) || found;
-    if (!found) leave_out("the firmware of " + gpu.address + " is not in it: root may read debugfs");
+    if (!copy_all(folder, kFirmwareFiles))
+      leave_out("the firmware of " + gpu.address + " is not in it: root may read debugfs");
   }
 
   void add_dump(const std::string& path) {

@@ -2,7 +2,6 @@
 #include "monitor/bug_text.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 
@@ -75,67 +74,29 @@ std::string replaced(std::string_view text, Range range, std::string_view by) {
 }
 
 // Parameters whose values say something about a fault, and nothing about who runs the machine.
-constexpr std::array<std::string_view, 23> kTold{"pcie_",
-                                                 "i915.",
-                                                 "xe.",
-                                                 "drm.",
-                                                 "drm_",
-                                                 "pci",
-                                                 "intel_iommu",
-                                                 "iommu",
-                                                 "intel_idle.",
-                                                 "intel_pstate",
-                                                 "mem_sleep_default",
-                                                 "acpi",
-                                                 "nomodeset",
-                                                 "modeset",
-                                                 "video=",
-                                                 "quiet",
-                                                 "splash",
-                                                 "ro",
-                                                 "rw",
-                                                 "mitigations",
-                                                 "nosmt",
-                                                 "modprobe.blacklist",
-                                                 "module_blacklist"};
+constexpr std::string_view kTold =
+    "pcie_|i915.|xe.|drm.|drm_|pci|intel_iommu|iommu|intel_idle.|intel_pstate|mem_sleep_default|acpi|"
+    "nomodeset|modeset|video=|quiet|splash|ro|rw|mitigations|nosmt|modprobe.blacklist|module_blacklist";
 
 }  // namespace
 
 bool is_about_device(std::string_view text) {
-  constexpr std::array<std::string_view, 6> kStarts{"pci ",           "pcieport ", "vfio-pci ",
-                                                    "snd_hda_intel ", "mei",       "DMAR: "};
-  return std::ranges::any_of(kStarts, [&](std::string_view start) { return text.starts_with(start); });
+  constexpr std::string_view kStarts = "pci |pcieport |vfio-pci |snd_hda_intel |mei|DMAR: ";
+  return capture::any_word(kStarts, [&](std::string_view start) { return text.starts_with(start); });
 }
 
 bool is_of_warning(std::string_view text) {
-  constexpr std::array<std::string_view, 20> kStarts{"------------[ cut here",
-                                                     "---[ end trace",
-                                                     "WARNING: ",
-                                                     "BUG: ",
-                                                     "Modules linked in: ",
-                                                     "CPU: ",
-                                                     "Hardware name: ",
-                                                     "Workqueue: ",
-                                                     "RIP: ",
-                                                     "Code: ",
-                                                     "RSP: ",
-                                                     "RAX: ",
-                                                     "RDX: ",
-                                                     "RBP: ",
-                                                     "R10: ",
-                                                     "R13: ",
-                                                     "FS: ",
-                                                     "CS: ",
-                                                     "Call Trace",
-                                                     "PKRU: "};
-  if (std::ranges::any_of(kStarts, [&](std::string_view start) { return text.starts_with(start); })) return true;
+  constexpr std::string_view kStarts =
+      "------------[ cut here|---[ end trace|WARNING: |BUG: |Modules linked in: |CPU: |Hardware name: |"
+      "Workqueue: |RIP: |Code: |RSP: |RAX: |RDX: |RBP: |R10: |R13: |FS: |CS: |Call Trace|PKRU: ";
+  if (capture::any_word(kStarts, [&](std::string_view start) { return text.starts_with(start); })) return true;
   // " <TASK>", " xe_guc_submit+0x10/0x20 [xe]", " ? __warn+0x1/0x2"
   return text.starts_with(" <") || text.starts_with(" </") || (text.starts_with(' ') && text.find("+0x") != text.npos);
 }
 
 bool is_about_graphics(std::string_view text) {
-  constexpr std::array<std::string_view, 4> kStarts{"i915 ", "xe ", "[drm", "Fence expiration time out i915-"};
-  return std::ranges::any_of(kStarts, [&](std::string_view start) { return text.starts_with(start); });
+  constexpr std::string_view kStarts = "i915 |xe |[drm|Fence expiration time out i915-";
+  return capture::any_word(kStarts, [&](std::string_view start) { return text.starts_with(start); });
 }
 
 std::string masked_log_text(std::string_view text, capture::Masks& masks) {
@@ -150,14 +111,14 @@ std::string masked_log_text(std::string_view text, capture::Masks& masks) {
 }
 
 std::string masked_dump(std::string_view text, capture::Masks& masks) {
-  constexpr std::array<std::string_view, 4> kNames{"Process: ", "Active process", "Active context", "GPU HANG: "};
+  constexpr std::string_view kNames = "Process: |Active process|Active context|GPU HANG: ";
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     const std::string_view said = line.substr(std::min(line.find_first_not_of(' '), line.size()));
-    const bool names = std::ranges::any_of(kNames, [&](std::string_view start) { return said.starts_with(start); });
+    const bool names = capture::any_word(kNames, [&](std::string_view start) { return said.starts_with(start); });
     const std::size_t begin = said.starts_with("GPU HANG: ") ? behind(line, ", in ") : behind(line, ": ");
     if (!names || begin == std::string_view::npos) {
       out += line;
@@ -186,7 +147,7 @@ std::string masked_command_line(std::string_view text) {
     text.remove_prefix(end);
     is_program = is_program || word == "--";
     const std::string_view name = word.substr(0, word.find('='));
-    const bool told = !is_program && std::ranges::any_of(kTold, [&](std::string_view known) {
+    const bool told = !is_program && capture::any_word(kTold, [&](std::string_view known) {
       const bool is_group = known.ends_with('.') || known.ends_with('_') || known.ends_with('=');
       return is_group ? word.starts_with(known) : name == known || name.substr(0, name.find('.')) == known;
     });
