@@ -36,29 +36,32 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using Outcome = StatsOutput::Outcome;
 
-// The screen belongs to the view: it shows the library's newest message, for a while.
-class NoticeLog final : public Log {
+// The screen belongs to the view: it says how many messages there are, and shows them when asked.
+class MessageLog final : public Log {
  public:
-  explicit NoticeLog(LogLevel least) : least_(std::max(least, LogLevel::warn)) {}
+  explicit MessageLog(LogLevel least) : least_(std::max(least, LogLevel::warn)) {}
 
   void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) override {
     if (level < least_) return;
     std::string text(message);
     for (const LogField& field : fields) text += "  " + std::string(field.key) + "=" + std::string(field.value);
     const std::lock_guard lock(mutex_);
-    text_ = clean_text(text);
-    until_ = SteadyClock::now() + std::chrono::seconds(10);
+    if (texts_.size() == kKept) texts_.erase(texts_.begin());
+    texts_.push_back(top::clock_text() + "  " + clean_text(text));
+    ++count_;
   }
-  std::string newest() {
+  void add_to(top::ScreenContext& context) {
     const std::lock_guard lock(mutex_);
-    return SteadyClock::now() < until_ ? text_ : std::string();
+    context.messages = texts_;
+    context.message_count = count_;
   }
 
  private:
+  static constexpr std::size_t kKept = 50;
   const LogLevel least_;
   std::mutex mutex_;
-  std::string text_;
-  SteadyClock::time_point until_{};
+  std::vector<std::string> texts_;  // the newest is last
+  std::size_t count_ = 0;
 };
 
 bool is_set(const char* variable) {
@@ -218,12 +221,13 @@ int top_command(const Options& options) {
     return options.top.once ? print_once(session, output) : print_stream(session, output);
   }
   top::TerminalSignals signals;
-  NoticeLog log(options.log_level);
+  MessageLog log(options.log_level);
   Session session(options, std::move(targets), client, log);
   session.start();
-  top::run_live_view(
-      session.readings(), session.mailbox(), session.pace(), signals,
-      {.source = session.source_name(), .colours = !is_set("NO_COLOR"), .notice = [&log] { return log.newest(); }});
+  top::run_live_view(session.readings(), session.mailbox(), session.pace(), signals,
+                     {.source = session.source_name(),
+                      .colours = !is_set("NO_COLOR"),
+                      .add_messages = [&log](top::ScreenContext& context) { log.add_to(context); }});
   return EXIT_SUCCESS;
 }
 

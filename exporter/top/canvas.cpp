@@ -90,6 +90,26 @@ int Canvas::put_words(int x, int y, std::string_view text, Style style, int end)
   return put(x, y, text.substr(0, length), style);
 }
 
+int Canvas::put_wrapped(int x, int y, std::string_view text, Style style) {
+  while (!text.empty()) {
+    std::string_view part = text;
+    int end = x;
+    std::size_t length = 0, blank = 0;
+    while (!part.empty()) {
+      const std::string_view at = part;
+      end += cell_width(take_character(part));
+      if (end > width_) break;
+      length = text.size() - part.size();
+      if (at.front() == ' ') blank = length;
+    }
+    if (length == 0) break;
+    if (length < text.size() && blank > 0) length = blank;
+    (void)put(x, y++, text.substr(0, length), style);
+    text.remove_prefix(length);
+  }
+  return y;
+}
+
 void Canvas::erase_word(int x, int y) {
   if (!has_row(y)) return;
   auto& row = rows_[static_cast<std::size_t>(y)];

@@ -50,6 +50,9 @@ class Canvas {
   int put_name(int x, int y, std::string_view text, Style style = Style::plain, int end = -1);
   // Like put(), but writes only whole words of a sentence, so that no number loses digits.
   int put_words(int x, int y, std::string_view text, Style style = Style::plain, int end = -1);
+  // Text that continues on the next lines, from column x on, between words where there are any. Returns the line after
+  // it.
+  int put_wrapped(int x, int y, std::string_view text, Style style = Style::plain);
   // Writes the text so that it ends before column `end`.
   void put_right(int end, int y, std::string_view text, Style style = Style::plain);
   void put(int x, int y, char32_t character, Style style);

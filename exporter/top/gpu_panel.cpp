@@ -125,25 +125,7 @@ class Painter {
   }
 
   // One line; it may be a long one, and then continues on the next.
-  void wrapped(const std::string& text, Style style) {
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      std::string_view part = rest;
-      int taken = 0;
-      std::size_t length = 0, blank = 0;
-      while (!part.empty()) {
-        const std::string_view at = part;
-        taken += cell_width(take_character(part));
-        if (taken > width()) break;
-        length = rest.size() - part.size();
-        if (at.front() == ' ') blank = length;
-      }
-      if (length == 0) return;
-      if (length < rest.size() && blank > 0) length = blank;
-      (void)canvas().put(0, y_++, rest.substr(0, length), style);
-      rest.remove_prefix(length);
-    }
-  }
+  void wrapped(const std::string& text, Style style) { y_ = canvas().put_wrapped(0, y_, text, style); }
 
   // What does not fit into the line is left out as a whole.
   void put_whole(int& x, const Item& item) {

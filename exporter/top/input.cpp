@@ -124,7 +124,10 @@ Reaction character(ViewState& view, char32_t c, const Frame& frame) {
       return Reaction::quit;
     case U'?':
     case U'h':
-      view.help = true;
+      view.over = Over::help;
+      break;
+    case U'l':
+      view.over = Over::messages;
       break;
     case U'/':
     case U'\\':
@@ -189,7 +192,7 @@ Reaction character(ViewState& view, char32_t c, const Frame& frame) {
 }
 
 Reaction function_key(ViewState& view, int number) {
-  if (number == 1) view.help = true;
+  if (number == 1) view.over = Over::help;
   if (number == 3 || number == 4) view.editing_filter = true;
   if (number == 5) view.tree = !view.tree;
   if (number == 6) next_sort(view, 1);
@@ -200,8 +203,8 @@ Reaction function_key(ViewState& view, int number) {
 
 Reaction react(ViewState& view, const Input& input, const Screen& screen, const Frame& frame) {
   if (input.key == Key::resize) return Reaction::redraw_all;
-  if (view.help) {
-    view.help = false;
+  if (view.over != Over::nothing) {
+    view.over = Over::nothing;
     return input.key == Key::function && input.number == 10 ? Reaction::quit : Reaction::draw;
   }
   if (view.editing_filter) {

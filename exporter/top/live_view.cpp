@@ -73,7 +73,8 @@ class LiveView {
     forget_gone_gpu();
     ScreenContext context = context_now(pace_.interval());
     context.source = options_.source;
-    if (options_.notice) context.notice = options_.notice();
+    options_.add_messages(context);
+    if (view_.over == Over::messages) view_.messages_seen = context.message_count;
     context.unicode = terminal_.unicode();
     screen_ = draw(readings_.frame(), readings_.history(), view_, context, size);
     terminal_.paint(screen_.canvas);

@@ -30,7 +30,7 @@ class Readings {
 struct LiveOptions {
   std::string source;
   bool colours = true;
-  std::function<std::string()> notice;  // the newest message of the library
+  std::function<void(ScreenContext&)> add_messages;  // of the library
 };
 
 // The signals that concern a terminal. They are blocked in this thread and in threads that it starts later, and read

@@ -78,13 +78,9 @@ void draw_footer(Canvas& canvas, const ViewState& view, const ScreenContext& con
                                        {"w", view.workloads ? "processes" : "workloads"},
                                        {"z", "charts"}}};
   int x = 0;
-  for (std::size_t i = 0; i < hints.size(); ++i) {
-    // A message takes the place of all keys but those for help and quit.
-    if (i == 2 && !context.notice.empty()) {
-      (void)canvas.put_words(x, y, context.notice, Style::warning);
-      return;
-    }
-    const KeyHint& hint = hints[i];
+  if (const std::size_t unread = context.message_count - view.messages_seen; unread > 0)
+    x = canvas.put(x, y, "l " + counted(unread, "message", "messages"), Style::warning) + 2;
+  for (const KeyHint& hint : hints) {
     const int width = static_cast<int>(hint.key.size() + hint.text.size()) + 1;
     if (x + width > canvas.width()) break;
     x = canvas.put(x, y, hint.key, Style::strong);
@@ -106,25 +102,42 @@ constexpr std::array<KeyHint, 20> kHelp{{
     {"+ -", "refresh less often, more often"},
     {"z", "charts of 1, 5, 15 minutes or none, where rows are free"},
     {"p, Space", "pause"},
+    {"l", "messages of the program, such as why a value is missing"},
     {"Ctrl-L", "draw everything again"},
     {"q, F10", "quit; Ctrl-Z suspends"},
     {"mouse", "click a row, a column to sort by or a GPU; wheel: scroll"},
-    {"", ""},
+    {"+ !", "after a share: from 70 %, from 90 %"},
     {"wants", "frequency that the driver asked for"},
-    {"ENHNC", "video enhancement engines"},
-    {"MEM", "resident GPU memory; CPU%: of one processor"},
+    {"ENHNC, MEM, CPU%", "video enhancement, resident GPU memory, of one processor"},
 }};
 
-void draw_help(Canvas& canvas) {
-  for (int y = 1; y < canvas.height(); ++y) {
-    for (int x = 0; x < canvas.width(); ++x) canvas.put(x, y, U' ', Style::plain);
-  }
-  (void)canvas.put(0, 1, "Keys", Style::strong);
-  int y = 2;
+void draw_help(Canvas& canvas, int& y) {
   for (const KeyHint& line : kHelp) {
     (void)canvas.put(2, y, line.key, Style::strong, 20);
     (void)canvas.put(21, y++, line.text, Style::plain);
   }
+}
+
+// The newest messages that fit.
+void draw_messages(Canvas& canvas, const ScreenContext& context, int& y) {
+  if (context.messages.empty()) (void)canvas.put(2, y++, "none", Style::dim);
+  const int room = canvas.height() - 2 - y, width = canvas.width() - 2;
+  std::size_t first = context.messages.size();
+  for (int lines = 0; first > 0; --first) {
+    lines += Canvas({width, 0}).put_wrapped(0, 0, context.messages[first - 1]);
+    if (lines > room) break;
+  }
+  for (; first < context.messages.size(); ++first) y = canvas.put_wrapped(2, y, context.messages[first], Style::plain);
+}
+
+void draw_over(Canvas& canvas, const ViewState& view, const ScreenContext& context) {
+  for (int y = 1; y < canvas.height(); ++y) {
+    for (int x = 0; x < canvas.width(); ++x) canvas.put(x, y, U' ', Style::plain);
+  }
+  int y = 2;
+  (void)canvas.put(0, 1, view.over == Over::help ? "Keys" : "Messages", Style::strong);
+  if (view.over == Over::help) draw_help(canvas, y);
+  if (view.over == Over::messages) draw_messages(canvas, context, y);
   (void)canvas.put(0, std::min(y + 1, canvas.height() - 1), "Press any key to return.", Style::dim);
 }
 
@@ -192,7 +205,7 @@ Screen draw(const Frame& frame, const History& history, const ViewState& view, c
   draw_table(screen, frame, view, context, {1 + shown, bounded ? footer - charts : -1});
   if (charts > 0) draw_charts(canvas, frame, history, view, context, footer - charts, charts);
   if (footer < size.height) draw_footer(canvas, view, context, footer);
-  if (view.help) draw_help(canvas);
+  if (view.over != Over::nothing) draw_over(canvas, view, context);
   // A terminal of another encoding would show the bytes of UTF-8 as other characters, even as control characters.
   if (!context.unicode) canvas.to_ascii();
   return screen;

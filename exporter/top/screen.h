@@ -14,12 +14,13 @@ namespace igpu::exporter::top {
 
 // What a drawing shows in addition to the frame.
 struct ScreenContext {
-  std::string clock;     // "14:05:09"
-  std::string interval;  // "1 s"
-  std::string source;    // "this machine", "simulation rack", "3 hosts"
-  std::string notice;    // the newest message of the library; "" for none
-  bool unicode = true;   // false: only ASCII, also for names and bars
-  bool keys = true;      // false: the screen is printed once, without hints about keys
+  std::string clock;                  // "14:05:09"
+  std::string interval;               // "1 s"
+  std::string source;                 // "this machine", "simulation rack", "3 hosts"
+  std::vector<std::string> messages;  // the newest of the library, the last at the end
+  std::size_t message_count = 0;      // with those that are no longer kept
+  bool unicode = true;                // false: only ASCII, also for names and bars
+  bool keys = true;                   // false: the screen is printed once, without hints about keys
   // A frame that is older than this at `now` (on the clock of HostFrame::time) is marked as old.
   std::chrono::nanoseconds late_after = std::chrono::nanoseconds::max();
   std::chrono::nanoseconds now{};

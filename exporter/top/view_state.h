@@ -15,7 +15,10 @@ inline constexpr int kSortKeys = 12;
 
 inline constexpr std::chrono::minutes kLongestSpan{15};
 
-enum class Detail { automatic, full, brief, line };
+enum class Detail { automatic, full, brief, line, hosts };  // hosts: a line for each, if there are several
+
+// What stands over the screen until a key is pressed.
+enum class Over { nothing, help, messages, process };
 
 // A GPU among those of all hosts.
 struct GpuPlace {
@@ -31,12 +34,13 @@ struct ViewState {
   bool editing_filter = false;
   bool tree = false;  // shows processes below their unit or container
   bool workloads = false;
-  bool help = false;
+  Over over = Over::nothing;
   bool paused = false;
   Detail detail = Detail::automatic;
   std::chrono::minutes span{1};   // of the charts; 0: none
   std::optional<GpuPlace> focus;  // only this GPU and its processes
   std::string selected;           // key of a row; "" for none
+  std::size_t messages_seen = 0;  // of ScreenContext::message_count
   int first_row = 0;              // scroll position of the table
   int first_gpu_line = 0;         // scroll position of the GPUs
 };

@@ -126,7 +126,7 @@ TEST_CASE("tree, workloads, brief, one line each, help") {
   compare("rack-workloads", watched.screen(size, {.workloads = true}));
   compare("rack-brief", watched.screen(size, {.detail = top::Detail::brief}));
   compare("rack-line", watched.screen(size, {.detail = top::Detail::line}));
-  compare("help", watched.screen({80, 24}, {.help = true}));
+  compare("help", watched.screen({80, 24}, {.over = top::Over::help}));
 }
 
 TEST_CASE("on a narrow screen every number is the one of a wide screen: columns go as a whole") {

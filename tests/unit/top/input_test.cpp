@@ -106,9 +106,9 @@ TEST_CASE("a click selects a row, a column to sort by, a GPU") {
 TEST_CASE("any key closes the help; the sort order goes round") {
   View view;
   view.type(U'?');
-  CHECK(view.state.help);
+  CHECK(view.state.over == Over::help);
   CHECK(view.type(U'q') == Reaction::draw);
-  CHECK_FALSE(view.state.help);
+  CHECK_FALSE(view.state.over == Over::help);
   for (int i = 0; i < kSortKeys; ++i) view.type(U'>');
   CHECK(view.state.sort == SortKey::busy);
   view.type(U'<');

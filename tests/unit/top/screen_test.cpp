@@ -187,7 +187,8 @@ TEST_CASE("any size and any content gives a screen of that size without control 
   for (const Size size : {Size{1, 1}, Size{2, 2}, Size{7, 3}, Size{20, 5}, Size{80, 24}, Size{500, 200}}) {
     for (const Detail detail : {Detail::automatic, Detail::full, Detail::brief, Detail::line}) {
       for (const bool flag : {false, true}) {
-        const ViewState view{.tree = flag, .help = flag && size.width == 20, .detail = detail};
+        const ViewState view{
+            .tree = flag, .over = flag && size.width == 20 ? Over::help : Over::nothing, .detail = detail};
         const Screen screen = draw(odd, {}, view, {.unicode = flag}, size);
         REQUIRE(screen.canvas.width() == size.width);
         REQUIRE(screen.canvas.height() == size.height);
@@ -201,10 +202,22 @@ TEST_CASE("any size and any content gives a screen of that size without control 
   }
 }
 
-TEST_CASE("a message leaves the keys for help and quit on the screen") {
-  const std::string shown = text(frame(process("1", "a", "0.5")), {}, {80, 24}, {.notice = "not permitted  feature=x"});
-  CHECK(has(shown, "? help  q quit  not permitted  feature=x\n"));
-  CHECK_FALSE(has(shown, "/ filter"));
+TEST_CASE("messages are counted at the bottom until they are read, and l shows the newest that fit") {
+  const Frame shown = frame(process("1", "a", "0.5"));
+  ScreenContext context{.messages = {"12:00:00  first", "12:00:01  not permitted  feature=x"}, .message_count = 7};
+  CHECK(has(text(shown, {}, {80, 24}, context), "\nl 7 messages  ? help  q quit  / filter"));
+  CHECK(has(text(shown, {.messages_seen = 6}, {80, 24}, context), "\nl 1 message  ? help"));
+  CHECK(has(text(shown, {.messages_seen = 7}, {80, 24}, context), "\n? help"));
+  CHECK_FALSE(has(text(shown, {}, {80, 24}, context), "permitted"));
+  const ViewState reading{.over = Over::messages};
+  const std::string all = text(shown, reading, {80, 24}, context);
+  CHECK(has(all, "Messages\n  12:00:00  first\n  12:00:01  not permitted  feature=x\n"));
+  CHECK_FALSE(has(all, "7 messages"));
+  const std::string few = text(shown, reading, {80, 5}, context);
+  CHECK_FALSE(has(few, "first"));
+  CHECK(has(few, "feature=x"));
+  context.messages.push_back("12:00:02  " + std::string(100, 'y'));
+  CHECK(has(text(shown, reading, {80, 24}, context), std::string(60, 'y')));
 }
 
 TEST_CASE("without Unicode the screen is ASCII") {
@@ -234,7 +247,9 @@ TEST_CASE("without Unicode, names of processes, users and GPUs are ASCII and tak
   }
   Frame failed = frame(page);
   failed.hosts.push_back({.name = "b:10068", .state = HostState::failed, .problem = "\u00e9"});
-  CHECK(has(text(failed, {.filter = "\u00fc"}, {80, 24}, {.notice = "\u00e4", .unicode = false}), "b:10068: ?\n"));
+  CHECK(
+      has(text(failed, {.filter = "\u00fc"}, {80, 24}, {.messages = {"\u00e4"}, .message_count = 1, .unicode = false}),
+          "b:10068: ?\n"));
 }
 
 TEST_CASE("values in few characters") {
