@@ -330,7 +330,7 @@ def check_machines(browser, exporters, pictures):
             check("Users" in text and "video 1" in text and "W" in text, f"rack: {text[:500]}")
             check(len(browser.run(CHIPS)) == 3, f"rack: {browser.run(CHIPS)}")
             meters = browser.run("return [...document.querySelectorAll('[role=meter]')].map((m) => m.getAttribute('aria-valuetext'))")
-            check(len(meters) > 12 and all(meter.endswith("%") for meter in meters), f"rack: engines {meters}")
+            check(len(meters) > 12 and all(re.fullmatch(r"[0-9.]+ %(, high|, full)?", meter) for meter in meters), f"rack: engines {meters}")
         if profile == "locked":
             check("Missing:" in text and "Copy" in text, f"locked: {text[:500]}")
             check("Iris Xe Graphics: NO PERMISSION" in browser.run(CHIPS), f"locked: {browser.run(CHIPS)}")

@@ -144,7 +144,7 @@ class Engine {
     setAttribute(this.bar, 'class', 'bar' + heat(engine.busy));
     setAttribute(this.bar, 'aria-label', clean(engine.name) + ' busy');
     setAttribute(this.bar, 'aria-valuenow', (engine.busy * 100).toFixed(0));
-    setAttribute(this.bar, 'aria-valuetext', text);
+    setAttribute(this.bar, 'aria-valuetext', text + heat(engine.busy).replace(' ', ', '));
     this.line.add(now, engine.busy, 1);
   }
 }
