@@ -38,6 +38,75 @@ constexpr int kGap = 2;     // between items
 constexpr int kIndent = 2;  // of what belongs to a GPU
 constexpr int kPercentWidth = 6;
 
+// Shares from which a meter is high, and full; the page at "/" has the same.
+constexpr double kHigh = 0.7, kFull = 0.9;
+
+Style level_style(std::optional<double> share, Style below) {
+  return share.value_or(0) >= kFull ? Style::alarm : share.value_or(0) >= kHigh ? Style::warning : below;
+}
+// The same for a terminal without colours.
+std::string level_sign(std::optional<double> share) {
+  return share.value_or(0) >= kFull ? "!" : share.value_or(0) >= kHigh ? "+" : "";
+}
+
+void add_to(std::optional<double>& sum, std::optional<double> value) {
+  if (value) sum = sum.value_or(0) + *value;
+}
+
+template <class Memory>
+std::optional<double> share_of(const Memory& row) {
+  if (!row.used || !row.size || row.size->value <= 0) return std::nullopt;
+  return row.used->value / row.size->value;
+}
+
+// The values in a line of one GPU, or of several.
+struct Sums {
+  ClassRatios busy;  // a mean, once it is complete
+  std::optional<double> hertz, watts, heat;
+  MemoryUse memory;
+  bool throttled = false;
+  std::size_t gpus = 0;
+  std::map<State::Word, std::size_t> states;
+
+  void add(const GpuModel& gpu, Seconds now) {
+    const ClassRatios ratios = class_ratios(gpu);
+    for (std::size_t i = 0; i < ratios.size(); ++i) {
+      add_to(busy[i], ratios[i]);
+      if (ratios[i]) ++having_[i];
+    }
+    for (const Frequency& row : rows_of(gpu.frequencies))
+      if (row.actual) hertz = std::max(hertz.value_or(0), row.actual->value);
+    for (const Throttling& row : rows_of(gpu.throttling)) throttled = throttled || row.limited;
+    for (const Temperature& row : rows_of(gpu.temperatures))
+      heat = std::max(heat.value_or(row.value.value), row.value.value);
+    if (const Power* const draw = draw_of(gpu); draw != nullptr) add_to(watts, value_of(draw->mean));
+    if (const MemoryUse of_gpu = memory_of(gpu); share_of(of_gpu)) {
+      memory.used = Bytes{(memory.used ? memory.used->value : 0) + of_gpu.used->value};
+      memory.size = Bytes{(memory.size ? memory.size->value : 0) + of_gpu.size->value};
+    }
+    ++gpus;
+    ++states[state_of(gpu, now).word];
+  }
+  ClassRatios means() const {
+    ClassRatios out = busy;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (out[i]) *out[i] /= having_[i];
+    return out;
+  }
+  // "2 of 8 HUNG, 1 ASLEEP"; what works is not named.
+  std::string states_text() const {
+    std::string out;
+    for (auto state = states.rbegin(); state != states.rend(); ++state) {
+      if (state->first <= State::Word::busy) continue;
+      out += (out.empty() ? "" : ", ") + std::to_string(state->second) + " " + std::string(to_string(state->first));
+    }
+    return out;
+  }
+
+ private:
+  std::array<int, kEngineClasses> having_{};  // GPUs with a value of the class
+};
+
 std::size_t index_of(EngineClass engine_class) { return static_cast<std::size_t>(engine_class); }
 
 // What the GPU reports of a GT; each may be null.
@@ -69,14 +138,20 @@ class Painter {
 
   GpuPanel paint() {
     const bool several_hosts = frame_.hosts.size() > 1;
-    if (detail_ == Detail::line) line_title(several_hosts);
+    const bool lines = detail_ == Detail::line || detail_ == Detail::hosts;
+    if (lines) line_title(several_hosts);
+    Sums total;
     for (std::size_t h = 0; h < frame_.hosts.size(); ++h) {
       const HostFrame& host = frame_.hosts[h];
       if (view_.focus && view_.focus->host != h) continue;
       host_lines(host, several_hosts);
+      Sums of_host;
       for (std::size_t g = 0; g < host.gpus.size(); ++g) {
         const GpuPlace place{h, g};
         if (view_.focus && *view_.focus != place) continue;
+        of_host.add(host.gpus[g], host.unix_time);
+        total.add(host.gpus[g], host.unix_time);
+        if (detail_ == Detail::hosts) continue;
         const int begin = y_;
         if (detail_ == Detail::line) {
           gpu_line(host, place);
@@ -86,9 +161,11 @@ class Painter {
         panel_.regions.push_back(
             {.kind = Region::Kind::gpu, .x = 0, .end = canvas().width(), .y = begin, .bottom = y_, .gpu = place});
       }
+      if (detail_ == Detail::hosts && of_host.gpus > 0) sum_line(host.name, of_host);
       if (!view_.focus)
-        for (const Npu& npu : host.npus) npu_line(npu, several_hosts && detail_ == Detail::line ? host.name : "");
+        for (const Npu& npu : host.npus) npu_line(npu, several_hosts && lines ? host.name : "");
     }
+    if (lines && total.gpus > 1) sum_line(several_hosts ? "all" : "", total);
     return std::move(panel_);
   }
 
@@ -116,7 +193,8 @@ class Painter {
       for (const snapshot::Unbound& gpu : host.unbound) one_line(prefix + line_of(gpu), Style::warning);
       return;
     }
-    if (several && detail_ != Detail::line && !view_.focus) (void)canvas().put_name(0, y_++, host.name, Style::strong);
+    if (several && detail_ != Detail::line && detail_ != Detail::hosts && !view_.focus)
+      (void)canvas().put_name(0, y_++, host.name, Style::strong);
     if (!host.failed_collectors.empty())
       one_line(prefix + "failed this time: " + joined(host.failed_collectors), Style::warning);
     if (host.rows_left_out > 0)
@@ -185,11 +263,9 @@ class Painter {
       engines(gpu, place);
       flow({clock_items(gpu), power_items(gpu), memory_items(gpu), missing_items(gpu)});
     } else {
-      Group all = class_items(gpu);
-      for (Group group : {clock_items(gpu), power_items(gpu), memory_items(gpu), missing_items(gpu)}) {
-        for (Item& item : group) all.push_back(std::move(item));
-      }
-      flow_items(all);
+      class_bars(gpu);
+      const bool link_fits = meters(gpu);
+      flow({throttle_items(gpu), link_fits ? Group() : narrow_link_items(gpu), missing_items(gpu)});
     }
     function_lines(gpu);
   }
@@ -245,12 +321,18 @@ class Painter {
     const int history = std::clamp(min_cell_ > kMinEngineCell ? room / 2 : room * 2 / 5, 0, 120);
     const int bar_end = x + room - history;
     bar(x, bar_end, value_of(engine.busy), style);
-    canvas().put_right(bar_end + kPercentWidth, y_, percent(value_of(engine.busy)),
-                       engine.busy ? Style::plain : Style::dim);
+    share(bar_end + kPercentWidth, value_of(engine.busy));
     sparkline(bar_end + kPercentWidth + 1, history, history_.of(place.host, gpu, engine), style);
   }
 
+  // Ends before column `end`; its sign follows.
+  void share(int end, std::optional<double> ratio) {
+    canvas().put_right(end, y_, percent(ratio), ratio ? level_style(ratio, Style::plain) : Style::dim);
+    (void)canvas().put(end, y_, level_sign(ratio), level_style(ratio, Style::plain));
+  }
+
   void bar(int x, int end, std::optional<double> ratio, Style style) {
+    style = level_style(ratio, style);
     if (end - x < 3) return;
     canvas().put(x, y_, U'[', Style::dim);
     canvas().put(end - 1, y_, U']', Style::dim);
@@ -281,15 +363,62 @@ class Painter {
     }
   }
 
-  Group class_items(const GpuModel& gpu) const {
+  // A bar for each class, in columns that are the same for all GPUs.
+  void class_bars(const GpuModel& gpu) {
+    constexpr int kName = 7, kLeastCell = 25;
     const ClassRatios ratios = class_ratios(gpu);
-    Group group;
+    const int columns = std::clamp((width() - kIndent + 1) / (kLeastCell + 1), 1, static_cast<int>(kEngineClasses));
+    const int cell = (width() - kIndent + 1) / columns - 1;
+    int column = 0;
     for (std::size_t i = 0; i < ratios.size(); ++i) {
       if (!ratios[i]) continue;
-      group.push_back(
-          {{class_name(static_cast<EngineClass>(i)) + " ", Style::dim}, {percent(ratios[i]), class_style(i)}});
+      if (column == columns) {
+        column = 0;
+        ++y_;
+      }
+      const int x = kIndent + column++ * (cell + 1), end = x + cell - 1 - kPercentWidth;
+      (void)canvas().put_name(x, y_, class_name(static_cast<EngineClass>(i)), Style::dim, x + kName);
+      bar(x + kName + 1, end, ratios[i], class_style(i));
+      share(end + kPercentWidth, ratios[i]);
     }
-    return group;
+    if (column > 0) ++y_;
+  }
+
+  // The most important values, in columns that are the same for all GPUs. Units tell what they are. False: the line
+  // had no room for the PCIe link.
+  bool meters(const GpuModel& gpu) {
+    int begin = kIndent;
+    bool any = false;
+    const auto meter = [&](int cells, const Group& group, std::size_t labels) {
+      const bool fits = group.empty() || begin + width_of(group.front()) <= width();
+      if (!group.empty() && fits) {
+        any = true;
+        int x = begin;
+        for (std::size_t i = labels; i < group.front().size(); ++i)
+          x = canvas().put(x, y_, group.front()[i].text, group.front()[i].style);
+      }
+      begin += cells;
+      return fits;
+    };
+    Group clock, memory;
+    const Frequency* fastest = nullptr;
+    for (const Frequency& row : rows_of(gpu.frequencies))
+      if (row.actual && (fastest == nullptr || *fastest->actual < *row.actual)) fastest = &row;
+    if (fastest != nullptr) clock.push_back(clock_item("", *fastest));
+    for (const MemoryRegion& row : rows_of(gpu.memory))
+      if (share_of(row)) memory.assign(1, memory_item(row));
+    const Power* const draw = draw_of(gpu);
+    Group power, heat;
+    if (draw != nullptr && draw->mean) power.push_back(power_item(gpu, *draw));
+    if (const Temperature* const sensor = temperature_of(gpu))
+      heat.push_back({{whole(sensor->value.value) + degrees()}});
+    (void)meter(25, clock, 1);
+    (void)meter(14, power, 1);
+    (void)meter(7, heat, 0);
+    (void)meter(20, memory, 1);
+    const bool link_fits = meter(0, link_items(gpu), 0);
+    if (any) ++y_;
+    return link_fits;
   }
 
   Group clock_items(const GpuModel& gpu) const {
@@ -299,14 +428,24 @@ class Painter {
       const std::string name = gts.size() > 1 ? "gt" + std::to_string(id) + " " : "";
       if (gt.clock != nullptr && (gt.clock->actual || gt.clock->requested))
         group.push_back(clock_item(name, *gt.clock));
-      if (gt.throttling != nullptr && gt.throttling->limited) {
-        std::string reasons;
-        for (const std::string_view reason : throttle_reasons(*gt.throttling)) reasons += " " + std::string(reason);
-        group.push_back({{name + "throttled:" + reasons, Style::warning}});
-      }
+      if (gt.throttling != nullptr) add_throttling(group, name, *gt.throttling);
       if (gt.rc6 != nullptr && gt.rc6->ratio)
         group.push_back({{name + "RC6 ", Style::dim}, {percent(value_of(gt.rc6->ratio))}});
     }
+    return group;
+  }
+
+  static void add_throttling(Group& group, const std::string& name, const Throttling& row) {
+    if (!row.limited) return;
+    std::string reasons;
+    for (const std::string_view reason : throttle_reasons(row)) reasons += " " + std::string(reason);
+    group.push_back({{name + "throttled:" + reasons, Style::warning}});
+  }
+  static Group throttle_items(const GpuModel& gpu) {
+    Group group;
+    const std::vector<Throttling>& rows = rows_of(gpu.throttling);
+    for (const Throttling& row : rows)
+      add_throttling(group, rows.size() > 1 ? "gt" + std::to_string(row.gt) + " " : "", row);
     return group;
   }
 
@@ -326,19 +465,9 @@ class Painter {
 
   Group power_items(const GpuModel& gpu) const {
     Group group;
-    const Power* const draw = draw_of(gpu);
-    for (const Power& row : rows_of(gpu.power)) {
-      if (!row.mean) continue;
-      const PowerLimit* const limit = power_limit_of(gpu, row.domain);
-      Item item{{(&row == draw ? "power " : row.domain + " "), Style::dim}};
-      const bool at_limit = limit != nullptr && limit->value.value > 0 && row.mean->value >= 0.98 * limit->value.value;
-      item.push_back({watts(row.mean->value), at_limit ? Style::warning : Style::plain});
-      if (limit != nullptr) item.push_back({"/" + whole(limit->value.value), Style::dim});
-      item.push_back({" W"});
-      group.push_back(std::move(item));
-    }
-    const std::string unit = context_.unicode ? " °C" : " C";
-    temperature_items(gpu, unit, group);
+    for (const Power& row : rows_of(gpu.power))
+      if (row.mean) group.push_back(power_item(gpu, row));
+    temperature_items(gpu, degrees(), group);
     const std::vector<Fan>& fans = rows_of(gpu.fans);
     for (const Fan& fan : fans)
       group.push_back(
@@ -350,6 +479,20 @@ class Painter {
       }
     }
     return group;
+  }
+
+  std::string degrees() const { return context_.unicode ? " °C" : " C"; }
+
+  static Item power_item(const GpuModel& gpu, const Power& row) {
+    const PowerLimit* const limit = power_limit_of(gpu, row.domain);
+    std::optional<double> share;
+    if (limit != nullptr && limit->value.value > 0) share = row.mean->value / limit->value.value;
+    Item item{{(&row == draw_of(gpu) ? "power " : row.domain + " "), Style::dim}};
+    item.push_back({watts(row.mean->value), level_style(share, Style::plain)});
+    if (limit != nullptr) item.push_back({"/" + whole(limit->value.value), Style::dim});
+    item.push_back({" W"});
+    item.push_back({level_sign(share), level_style(share, Style::plain)});
+    return item;
   }
 
   // Sensors that are numbered (vram_ch_0, vram_ch_1, ...) are one item with their range.
@@ -380,34 +523,39 @@ class Painter {
     }
   }
 
-  template <class Memory>
-  static std::optional<double> share_of(const Memory& row) {
-    if (!row.used || !row.size || row.size->value <= 0) return std::nullopt;
-    return row.used->value / row.size->value;
+  static Item memory_item(const MemoryRegion& row) {
+    Item item{{row.name + " ", Style::dim}};
+    const std::optional<double> used = value_of(row.used), size = value_of(row.size);
+    if (const std::optional<double> share = share_of(row)) {
+      item.push_back({short_bytes(used), level_style(share, Style::plain)});
+      item.push_back({"/" + short_bytes(size), Style::dim});
+      item.push_back({" " + percent(share) + level_sign(share), level_style(share, Style::plain)});
+    } else if (used) {
+      item.push_back({short_bytes(used)});
+    } else {
+      item.push_back({"-/" + short_bytes(size), Style::dim});
+    }
+    return item;
   }
 
   Group memory_items(const GpuModel& gpu) const {
     Group group;
-    for (const MemoryRegion& row : rows_of(gpu.memory)) {
-      Item item{{row.name + " ", Style::dim}};
-      const std::optional<double> used = value_of(row.used), size = value_of(row.size);
-      if (const std::optional<double> share_in_use = share_of(row)) {
-        const double share = *share_in_use;
-        item.push_back({short_bytes(used), share >= 0.97  ? Style::alarm
-                                           : share >= 0.9 ? Style::warning
-                                                          : Style::plain});
-        item.push_back({"/" + short_bytes(size), Style::dim});
-        item.push_back({" " + percent(share)});
-      } else if (used) {
-        item.push_back({short_bytes(used)});
-      } else {
-        item.push_back({"-/" + short_bytes(size), Style::dim});
-      }
-      group.push_back(std::move(item));
-    }
+    for (const MemoryRegion& row : rows_of(gpu.memory)) group.push_back(memory_item(row));
     for (const Bandwidth& row : rows_of(gpu.memory_bandwidth)) {
       if (row.rate) group.push_back({{row.direction + " ", Style::dim}, {short_bytes(value_of(row.rate)) + "/s"}});
     }
+    for (Item& item : link_items(gpu)) group.push_back(std::move(item));
+    return group;
+  }
+
+  static Group narrow_link_items(const GpuModel& gpu) {
+    Group group = link_items(gpu);
+    if (!group.empty() && group.front().back().style != Style::warning) group.clear();
+    return group;
+  }
+
+  static Group link_items(const GpuModel& gpu) {
+    Group group;
     if (gpu.pcie && (gpu.pcie->speed || gpu.pcie->width)) {
       const PcieLink& link = *gpu.pcie;
       const auto text = [](std::optional<double> speed, std::optional<double> width) {
@@ -466,7 +614,6 @@ class Painter {
     }
     if (x > 0) line_feed(x);
   }
-  void flow_items(const Group& group) { flow({group}); }
 
   void line_feed(int& x) {
     ++y_;
@@ -506,6 +653,7 @@ class Painter {
   enum LineColumn : std::size_t {
     kHost,
     kCard,
+    kBar,
     kRender,
     kMegahertz = kRender + 5,
     kWatts,
@@ -514,8 +662,8 @@ class Painter {
     kLineColumns
   };
   static constexpr std::array<ColumnSpace, kLineColumns> kSpaces{
-      {{18, 5}, {7, 2}, {6, 3}, {6, 10}, {6, 1}, {6, 11}, {6, 4}, {6, 6}, {6, 7}, {4, 9}, {6, 8}}};
-  static constexpr int kNumberWidth = 4;
+      {{18, 6}, {7, 9}, {9, 2}, {6, 3}, {6, 11}, {6, 1}, {6, 12}, {6, 5}, {6, 10}, {6, 7}, {4, 8}, {6, 4}}};
+  static constexpr int kNumberWidth = 4, kLeastStatus = 12;
 
   // Writes the columns of one line in their order, those that are shown.
   class Line {
@@ -528,6 +676,15 @@ class Painter {
     void right(std::size_t column, const std::string& text, Style style = Style::plain) {
       const int end = advance(column);
       if (end > 0) canvas().put_right(end, painter_.y_, text, text == "-" ? Style::dim : style);
+    }
+    // Its sign stands in the gap before the next column.
+    void share(std::size_t column, const std::string& text, std::optional<double> share, Style style) {
+      right(column, text, level_style(share, style));
+      if (painter_.line_columns_[column])
+        (void)canvas().put(x_, painter_.y_, level_sign(share), level_style(share, style));
+    }
+    void bar(std::optional<double> ratio, Style style) {
+      if (const int end = advance(kBar); end > 0) painter_.bar(end - kSpaces[kBar].width, end - 1, ratio, style);
     }
     int end() const { return x_; }
 
@@ -545,12 +702,13 @@ class Painter {
   void line_title(bool several_hosts) {
     std::array<ColumnSpace, kLineColumns> spaces = kSpaces;
     if (!several_hosts) spaces[kHost].width = 0;
-    line_columns_ = fitting_columns(spaces, width() - kNumberWidth);
+    line_columns_ = fitting_columns(spaces, width() - kNumberWidth - kLeastStatus);
     line_columns_[kHost] = line_columns_[kHost] && several_hosts;
     (void)canvas().put(0, y_, "GPU", Style::dim);
     Line line(*this);
     line.left(kHost, "HOST", Style::dim);
-    line.left(kCard, "CARD", Style::dim);
+    line.left(kCard, detail_ == Detail::hosts ? "GPUS" : "CARD", Style::dim);
+    line.left(kBar, "FULLEST", Style::dim);
     std::size_t column = kRender;
     for (const char* name : {"RENDR", "COPY", "VIDEO", "ENHNC", "COMP", "MHZ", "W"})
       line.right(column++, name, Style::dim);
@@ -566,30 +724,41 @@ class Painter {
     Line line(*this);
     line.left(kHost, host.name, Style::plain);
     line.left(kCard, gpu.gpu.card.empty() ? "-" : gpu.gpu.card, Style::plain);
-    const ClassRatios ratios = class_ratios(gpu);
-    for (std::size_t i = 0; i < ratios.size(); ++i) line.right(kRender + i, percent_cell(ratios[i]), class_style(i));
-    std::optional<double> hertz, heat;
-    bool throttled = false;
-    for (const Frequency& row : rows_of(gpu.frequencies))
-      if (row.actual) hertz = std::max(hertz.value_or(0), row.actual->value);
-    for (const Throttling& row : rows_of(gpu.throttling)) throttled = throttled || row.limited;
-    for (const Temperature& row : rows_of(gpu.temperatures))
-      heat = std::max(heat.value_or(row.value.value), row.value.value);
-    const Power* const draw = draw_of(gpu);
-    const MemoryUse memory = memory_of(gpu);
-    line.right(kMegahertz, hertz ? whole(*hertz / 1e6) : "-", throttled ? Style::warning : Style::plain);
-    line.right(kWatts, draw != nullptr && draw->mean ? watts(draw->mean->value) : "-");
-    line.right(kHeat, heat ? whole(*heat) : "-");
-    const std::optional<double> share = share_of(memory);
-    line.right(kMemory, percent(share), share.value_or(0) >= 0.9 ? Style::warning : Style::plain);
+    Sums values;
+    values.add(gpu, host.unix_time);
+    put_values(line, values);
     std::string status = trouble_of(gpu, host.unix_time);
     const bool trouble = !status.empty();
     if (gpu.suspended.value_or(false)) status += status.empty() ? "asleep" : " asleep";
-    if (throttled) status += status.empty() ? "throttled" : " throttled";
+    if (values.throttled) status += status.empty() ? "throttled" : " throttled";
     const int begin = line.end() + 1;
     const int end = canvas().put_name(begin, y_, status, trouble ? Style::alarm : Style::warning);
     (void)canvas().put_name(end > begin ? end + 1 : end, y_,
                             gpu.gpu.card.empty() ? gpu.gpu.address + " " + gpu.gpu.name : gpu.gpu.name, Style::dim);
+    ++y_;
+  }
+
+  void put_values(Line& line, const Sums& values) {
+    const ClassRatios busy = values.means();
+    const auto fullest = static_cast<std::size_t>(std::ranges::max_element(busy) - busy.begin());
+    line.bar(busy[fullest], class_style(fullest));
+    for (std::size_t i = 0; i < busy.size(); ++i)
+      line.share(kRender + i, percent_cell(busy[i]), busy[i], class_style(i));
+    line.right(kMegahertz, values.hertz ? whole(*values.hertz / 1e6) : "-",
+               values.throttled ? Style::warning : Style::plain);
+    line.right(kWatts, values.watts ? watts(*values.watts) : "-");
+    line.right(kHeat, values.heat ? whole(*values.heat) : "-");
+    line.share(kMemory, percent(share_of(values.memory)), share_of(values.memory), Style::plain);
+  }
+
+  // Means of the classes and of the memory in use, the sum of the power, the highest clock and temperature.
+  void sum_line(const std::string& host, const Sums& values) {
+    if (host.empty()) (void)canvas().put(0, y_, "all", Style::strong);
+    Line line(*this);
+    line.left(kHost, host, Style::strong);
+    line.left(kCard, std::to_string(values.gpus), Style::strong);
+    put_values(line, values);
+    (void)canvas().put_name(line.end() + 1, y_, values.states_text(), Style::warning);
     ++y_;
   }
 

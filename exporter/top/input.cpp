@@ -142,7 +142,7 @@ Reaction character(ViewState& view, char32_t c, const Frame& frame) {
       view.first_row = 0;
       break;
     case U'd':
-      view.detail = static_cast<Detail>((static_cast<int>(view.detail) + 1) % 4);
+      view.detail = static_cast<Detail>((static_cast<int>(view.detail) + 1) % (frame.hosts.size() > 1 ? 5 : 4));
       view.first_gpu_line = 0;
       break;
     case U'z': {

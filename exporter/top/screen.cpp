@@ -92,7 +92,7 @@ constexpr std::array<KeyHint, 20> kHelp{{
     {"Up Down PgUp PgDn", "select a row; Home, End: the first, the last"},
     {"Left Right", "scroll the GPUs, if they do not fit"},
     {"Tab, Shift-Tab", "only the next GPU and its processes; Esc: all GPUs"},
-    {"d", "detail of the GPUs: automatic, full, brief, one line each"},
+    {"d", "detail: automatic, full, brief, a line a GPU, a line a host"},
     {"/, \\, F3, F4", "filter by command, user, unit, container, host or PID"},
     {"t, F5", "tree: processes below their unit or container, with sums"},
     {"w", "workloads instead of processes (collector workloads)"},
@@ -153,8 +153,8 @@ GpuPanel chosen_panel(const Frame& frame, const History& history, const ViewStat
   GpuPanel panel = draw_gpus(frame, history, view, context, size.width, Detail::full, kRoomyEngineCell);
   if (room >= 0 && panel.canvas.height() > room)
     panel = draw_gpus(frame, history, view, context, size.width, Detail::full);
-  for (const Detail detail : {Detail::brief, Detail::line}) {
-    if (room < 0 || panel.canvas.height() <= room) break;
+  for (const Detail detail : {Detail::brief, Detail::line, Detail::hosts}) {
+    if (room < 0 || panel.canvas.height() <= room || (detail == Detail::hosts && frame.hosts.size() < 2)) break;
     panel = draw_gpus(frame, history, view, context, size.width, detail);
   }
   return panel;

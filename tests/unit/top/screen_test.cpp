@@ -60,6 +60,59 @@ TEST_CASE("power is shown with its limit, also on a card without power1_max, as 
   CHECK(has(power(""), "power 150.0 W"));
 }
 
+TEST_CASE("a share has a + from 70 %, a ! from 90 %, which a terminal without colours shows, too") {
+  const auto with_load = [](const std::string& busy, Detail detail) {
+    const std::string labels = "{device=\"d\",gt=\"0\",engine=\"vcs0\",class=\"video\"} ";
+    return text(frame("intel_gpu_engine_busy_ratio" + labels + busy +
+                      "\nintel_gpu_power_watts{device=\"d\",domain=\"card\"} 150\n" +
+                      "intel_gpu_power_limit_watts{device=\"d\",domain=\"card\",limit=\"max\"} 200\n"),
+                {.detail = detail});
+  };
+  for (const Detail detail : {Detail::full, Detail::brief, Detail::line}) {
+    CAPTURE(static_cast<int>(detail));
+    CHECK(has(with_load("0.691", detail), "69.1"));
+    CHECK_FALSE(has(with_load("0.691", detail), "69.1%+"));
+    const std::string percent = detail == Detail::line ? "" : "%";
+    CHECK(has(with_load("0.7", detail), "70.0" + percent + "+"));
+    CHECK(has(with_load("0.9", detail), "90.0" + percent + "!"));
+  }
+  CHECK(has(with_load("0", Detail::full), "power 150.0/200 W+"));
+  CHECK(has(with_load("0", Detail::brief), "150.0/200 W+"));
+}
+
+TEST_CASE("of several hosts each can have one line, with the mean of its GPUs, and the last line has that of all") {
+  const auto busy = [](const std::string& device, const std::string& ratio) {
+    return "intel_gpu_engine_class_busy_ratio{device=\"" + device + "\",class=\"video\"} " + ratio +
+           "\nintel_gpu_engine_busy_ratio{device=\"" + device + "\",gt=\"0\",engine=\"vcs0\",class=\"video\"} " +
+           ratio + "\nintel_gpu_power_watts{device=\"" + device + "\",domain=\"card\"} 50\n";
+  };
+  Frame two = frame(busy("d", "0.2") + busy("e", "0.6") + "intel_gpu_wedged{device=\"e\"} 1\n");
+  two.hosts.front().name = "a";
+  two.hosts.push_back(frame(busy("d", "0.7")).hosts.front());
+  two.hosts.back().name = "b";
+  const std::string hosts = text(two, {.detail = Detail::hosts}, {80, 24}, {.unicode = false});
+  const auto line = [](const std::string& shown, const std::string& host) {
+    const std::size_t begin = shown.find("\n    " + host + " ") + 1;
+    return shown.substr(begin, shown.find('\n', begin) - begin);
+  };
+  CHECK(has(hosts, "HOST "));
+  CHECK(has(line(hosts, "a"), "[||    ]"));
+  CHECK(has(line(hosts, "a"), " 40.0 "));
+  CHECK(has(line(hosts, "a"), " 100.0 "));
+  CHECK(has(line(hosts, "a"), "1 HUNG"));
+  CHECK(has(line(hosts, "b"), " 70.0+"));
+  CHECK(has(line(hosts, "all"), " 50.0 "));
+  CHECK(has(line(hosts, "all"), " 150.0 "));
+  CHECK(has(line(hosts, "all"), "1 HUNG"));
+  CHECK(has(line(text(two, {.detail = Detail::line}), "all"), " 150.0 "));
+  // A rack that does not fit otherwise.
+  for (int i = 0; i < 8; ++i) two.hosts.push_back(two.hosts.front());
+  const std::string automatic = text(two, {}, {80, 24}, {.unicode = false});
+  CAPTURE(automatic);
+  CHECK(has(automatic, "1 HUNG"));
+  CHECK_FALSE(has(text(frame(busy("d", "0.2")), {.detail = Detail::line}), "all"));
+}
+
 TEST_CASE("a status that does not fit says that it is cut") {
   Frame hung = frame(
       "intel_gpu_info{device=\"d\",card=\"card0\"} 1\n"
