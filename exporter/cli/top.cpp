@@ -105,7 +105,7 @@ class Session {
     if (fetcher_) {
       remote_.emplace(*fetcher_, targets_, mailbox_, pace_);
     } else {
-      local_.emplace(*monitor_, mailbox_, pace_);
+      local_.emplace(*monitor_, mailbox_, pace_, source_name_ == "this machine");
     }
   }
 

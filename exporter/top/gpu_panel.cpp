@@ -162,6 +162,7 @@ class Painter {
             {.kind = Region::Kind::gpu, .x = 0, .end = canvas().width(), .y = begin, .bottom = y_, .gpu = place});
       }
       if (detail_ == Detail::hosts && of_host.gpus > 0) sum_line(host.name, of_host);
+      if (!view_.focus) channels(host);
       if (!view_.focus)
         for (const Npu& npu : host.npus) npu_line(npu, several_hosts && lines ? host.name : "");
     }
@@ -230,6 +231,30 @@ class Painter {
       if (detail_ == Detail::full) put_whole(x, {{function.address, Style::dim}});
       ++y_;
     }
+  }
+
+  // Pictures per second; without detail only of those that are stalled.
+  void channels(const HostFrame& host) {
+    Group group;
+    for (const ChannelRate& channel : host.channel_rates) {
+      const bool stalled = channel.stalled > 0;
+      if (detail_ != Detail::full && !stalled) continue;
+      Item item{{channel.name + " ", Style::dim}};
+      if (stalled) {
+        item.push_back({"stalled " + whole(channel.stalled) + " s", Style::alarm});
+      } else {
+        const bool slow = channel.nominal && channel.rate < 0.9 * *channel.nominal;
+        item.push_back({watts(channel.rate), slow ? Style::warning : Style::plain});
+      }
+      if (channel.nominal && !stalled) item.push_back({" of " + watts(*channel.nominal), Style::dim});
+      group.push_back(std::move(item));
+    }
+    if (host.channel_rates.empty()) return;
+    const std::size_t count = host.channel_rates.size();
+    (void)canvas().put(0, y_++,
+                       std::to_string(count) + (count == 1 ? " channel" : " channels") + ", pictures per second",
+                       Style::strong);
+    flow({group});
   }
 
   // The same line in any detail.

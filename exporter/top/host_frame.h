@@ -12,6 +12,7 @@
 
 #include "igpu/model.h"
 #include "igpu/page.h"
+#include "report/channel_rates.h"
 
 // What `top` shows: the values read at one moment, by host and GPU. All text is safe for a terminal.
 namespace igpu::exporter::top {
@@ -46,8 +47,10 @@ struct HostFrame : HostModel {
   HostState state = HostState::waiting;
   std::string problem;                          // why the host failed, in one line
   std::unordered_map<std::string, double> cpu;  // processors in use on average since the frame before, by cpu_key()
-  std::chrono::nanoseconds time{};              // CLOCK_MONOTONIC when the page was read
-  Seconds unix_time{};                          // the same since 1970
+  std::unordered_map<std::string, std::string> commands;  // whole, of the caller's own processes, by cpu_key()
+  std::vector<ChannelRate> channel_rates;
+  std::chrono::nanoseconds time{};  // CLOCK_MONOTONIC when the page was read
+  Seconds unix_time{};              // the same since 1970
 };
 
 struct Frame {

@@ -216,6 +216,9 @@ Reaction react(ViewState& view, const Input& input, const Screen& screen, const 
       return character(view, input.character, frame);
     case Key::function:
       return function_key(view, input.number);
+    case Key::enter:
+      if (!view.selected.empty()) view.over = Over::process;
+      break;
     case Key::escape:
       view.focus.reset();
       view.selected.clear();

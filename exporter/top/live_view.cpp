@@ -164,7 +164,7 @@ class LiveView {
 
 }  // namespace
 
-Readings::Readings(std::vector<std::string> hosts) {
+Readings::Readings(std::vector<std::string> hosts) : channels_(hosts.size()) {
   for (std::string& name : hosts) frame_.hosts.push_back({.name = std::move(name)});
 }
 
@@ -173,6 +173,10 @@ void Readings::read_from(Mailbox& mailbox) {
     if (index >= frame_.hosts.size()) continue;
     add_rates(host, frame_.hosts[index]);
     history_.add(index, host);
+    if (host.state == HostState::ok) {
+      channels_[index].note(host, host.unix_time);
+      host.channel_rates = channels_[index].list();
+    }
     frame_.hosts[index] = std::move(host);
   }
 }

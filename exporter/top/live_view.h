@@ -25,6 +25,7 @@ class Readings {
  private:
   Frame frame_;
   History history_;
+  std::vector<ChannelRates> channels_;  // by host
 };
 
 struct LiveOptions {

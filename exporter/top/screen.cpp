@@ -88,8 +88,9 @@ void draw_footer(Canvas& canvas, const ViewState& view, const ScreenContext& con
   }
 }
 
-constexpr std::array<KeyHint, 20> kHelp{{
+constexpr std::array<KeyHint, 21> kHelp{{
     {"Up Down PgUp PgDn", "select a row; Home, End: the first, the last"},
+    {"Enter", "the selected row, whole: its command line, if the process is yours"},
     {"Left Right", "scroll the GPUs, if they do not fit"},
     {"Tab, Shift-Tab", "only the next GPU and its processes; Esc: all GPUs"},
     {"d", "detail: automatic, full, brief, a line a GPU, a line a host"},
@@ -130,14 +131,36 @@ void draw_messages(Canvas& canvas, const ScreenContext& context, int& y) {
   for (; first < context.messages.size(); ++first) y = canvas.put_wrapped(2, y, context.messages[first], Style::plain);
 }
 
-void draw_over(Canvas& canvas, const ViewState& view, const ScreenContext& context) {
+void draw_process(Canvas& canvas, const Frame& frame, const ViewState& view, int& y) {
+  const std::vector<TableRow> rows = table_rows(frame, view, true);
+  const auto row = std::ranges::find(rows, view.selected, &TableRow::key);
+  if (row == rows.end()) return (void)canvas.put(2, y++, "it has ended", Style::dim);
+  const std::array<std::pair<std::string_view, const std::string*>, 5> lines{
+      {{"command", row->whole_command.empty() ? &row->command : &row->whole_command},
+       {"PID", &row->pid},
+       {"user", &row->user},
+       {"runs in", &row->place},
+       {"host", &row->host}}};
+  for (const auto& [name, text] : lines) {
+    if (text->empty()) continue;
+    (void)canvas.put(2, y, name, Style::dim);
+    y = canvas.put_wrapped(11, y, *text);
+  }
+}
+
+void draw_over(Canvas& canvas, const Frame& frame, const ViewState& view, const ScreenContext& context) {
   for (int y = 1; y < canvas.height(); ++y) {
     for (int x = 0; x < canvas.width(); ++x) canvas.put(x, y, U' ', Style::plain);
   }
   int y = 2;
-  (void)canvas.put(0, 1, view.over == Over::help ? "Keys" : "Messages", Style::strong);
+  (void)canvas.put(0, 1,
+                   view.over == Over::help       ? "Keys"
+                   : view.over == Over::messages ? "Messages"
+                                                 : "Process",
+                   Style::strong);
   if (view.over == Over::help) draw_help(canvas, y);
   if (view.over == Over::messages) draw_messages(canvas, context, y);
+  if (view.over == Over::process) draw_process(canvas, frame, view, y);
   (void)canvas.put(0, std::min(y + 1, canvas.height() - 1), "Press any key to return.", Style::dim);
 }
 
@@ -205,7 +228,7 @@ Screen draw(const Frame& frame, const History& history, const ViewState& view, c
   draw_table(screen, frame, view, context, {1 + shown, bounded ? footer - charts : -1});
   if (charts > 0) draw_charts(canvas, frame, history, view, context, footer - charts, charts);
   if (footer < size.height) draw_footer(canvas, view, context, footer);
-  if (view.over != Over::nothing) draw_over(canvas, view, context);
+  if (view.over != Over::nothing) draw_over(canvas, frame, view, context);
   // A terminal of another encoding would show the bytes of UTF-8 as other characters, even as control characters.
   if (!context.unicode) canvas.to_ascii();
   return screen;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "top/sources.h"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <exception>
@@ -25,13 +28,28 @@ HostFrame failed(const std::string& name, const std::string& problem) {
   return {.name = name, .state = HostState::failed, .problem = clean_text(problem, kMaxProblemBytes)};
 }
 
-void read_locally(const std::stop_token& stop, Monitor& monitor, Mailbox& mailbox, Pace& pace) {
+std::string command_of(std::uint32_t pid) {
+  const UniqueFd folder(::open(("/proc/" + std::to_string(pid)).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  struct stat status {};
+  if (!folder || ::fstat(folder.get(), &status) != 0 || status.st_uid != ::getuid()) return "";
+  const UniqueFd file(::openat(folder.get(), "cmdline", O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> text{};
+  const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : 0;
+  std::string command(text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  while (command.ends_with('\0')) command.pop_back();
+  std::ranges::replace(command, '\0', ' ');
+  return clean_text(command);
+}
+
+void read_locally(const std::stop_token& stop, Monitor& monitor, Mailbox& mailbox, Pace& pace, bool real) {
+  OwnCommands commands;
   Clock::time_point next;
   do {
     // A reading that took longer than the interval is followed by the next at once; times do not add up.
     next = std::max(next + pace.interval(), Clock::now());
     HostFrame frame = read_frame(monitor, stop);
     if (stop.stop_requested()) return;
+    if (real) commands.add_to(frame);
     mailbox.put(0, std::move(frame));
   } while (pace.wait(next, stop));
 }
@@ -97,6 +115,20 @@ HostFrame frame_of(const Fetched& fetched, const std::string& name) {
   }
 }
 
+void OwnCommands::add_to(HostFrame& frame) {
+  std::unordered_map<std::string, std::string> now;
+  for (const GpuModel& gpu : frame.gpus) {
+    for (const snapshot::Process& process : rows_of(gpu.processes)) {
+      const auto [entry, added] = now.try_emplace(cpu_key(process));
+      if (!added) continue;
+      const auto known = known_.find(entry->first);
+      entry->second = known == known_.end() ? command_of(process.pid) : std::move(known->second);
+    }
+  }
+  known_ = std::move(now);
+  frame.commands = known_;
+}
+
 HostFrame read_frame(Monitor& monitor, const std::stop_token& stop) {
   try {
     const auto result = monitor.scrape({.gone = stop});
@@ -109,9 +141,10 @@ HostFrame read_frame(Monitor& monitor, const std::stop_token& stop) {
   }
 }
 
-LocalSource::LocalSource(Monitor& monitor, Mailbox& mailbox, Pace& pace)
-    : thread_(
-          [&monitor, &mailbox, &pace](const std::stop_token& stop) { read_locally(stop, monitor, mailbox, pace); }) {}
+LocalSource::LocalSource(Monitor& monitor, Mailbox& mailbox, Pace& pace, bool real)
+    : thread_([&monitor, &mailbox, &pace, real](const std::stop_token& stop) {
+        read_locally(stop, monitor, mailbox, pace, real);
+      }) {}
 
 RemoteSource::RemoteSource(HttpFetcher& fetcher, const std::vector<ScrapeTarget>& targets, Mailbox& mailbox, Pace& pace)
     : thread_([&fetcher, &targets, &mailbox, &pace](const std::stop_token& stop) {

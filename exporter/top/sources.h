@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -65,11 +67,22 @@ class Mailbox {
   UniqueFd event_;
 };
 
+// Command lines of the caller's own processes. Those of other users are not read, whatever permissions would show:
+// arguments may hold passwords. Each is read once.
+class OwnCommands {
+ public:
+  void add_to(HostFrame& frame);
+
+ private:
+  std::unordered_map<std::string, std::string> known_;  // by cpu_key()
+};
+
 // A source reads in its own thread and puts frames into the mailbox until it is destroyed. Monitor, fetcher, mailbox
 // and pace must outlive it.
 class LocalSource {
  public:
-  LocalSource(Monitor& monitor, Mailbox& mailbox, Pace& pace);
+  // real: the processes are those of this machine, not simulated.
+  LocalSource(Monitor& monitor, Mailbox& mailbox, Pace& pace, bool real);
 
  private:
   std::jthread thread_;

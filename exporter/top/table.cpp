@@ -20,8 +20,9 @@ namespace {
 
 bool matches(const TableRow& row, std::string_view filter) {
   if (filter.empty()) return true;
-  return contains_ignoring_case(row.command, filter) || contains_ignoring_case(row.user, filter) ||
-         contains_ignoring_case(row.place, filter) || contains_ignoring_case(row.host, filter) || row.pid == filter;
+  return contains_ignoring_case(row.command, filter) || contains_ignoring_case(row.whole_command, filter) ||
+         contains_ignoring_case(row.user, filter) || contains_ignoring_case(row.place, filter) ||
+         contains_ignoring_case(row.host, filter) || row.pid == filter;
 }
 
 double number(std::string_view text) {
@@ -88,10 +89,12 @@ TableRow row_of(const WorkloadUse& use, const HostFrame& host) {
 }
 
 TableRow row_of(const Process& process, const HostFrame& host) {
+  const auto whole = host.commands.find(cpu_key(process));
   return {.pid = std::to_string(process.pid),
           .user = process.user,
           .command = process.comm,
           .place = place_of(process),
+          .whole_command = whole == host.commands.end() ? "" : whole->second,
           .classes = values_of(process.busy),
           .memory = value_of(resident(process.memory)),
           .resident = value_of(process.resident_memory),
@@ -215,7 +218,7 @@ std::vector<Column> columns(const Frame& frame, const ViewState& view, int width
   out.push_back({"CPU%", 5, true, SortKey::cpu, [](const TableRow& r) { return percent_cell(r.cpu); }, 6});
   const bool place = width >= 100 && !workloads;
   out.push_back({workloads ? "WORKLOAD" : "COMMAND", place ? (view.tree ? 40 : 16) : 999, false, SortKey::command,
-                 [](const TableRow& r) { return r.branch + r.command; }});
+                 [](const TableRow& r) { return r.branch + (r.whole_command.empty() ? r.command : r.whole_command); }});
   if (place && !view.tree)
     out.push_back({"UNIT, CONTAINER OR CGROUP", 999, false, std::nullopt, [](const TableRow& r) { return r.place; }});
   std::vector<ColumnSpace> spaces;

@@ -20,6 +20,7 @@ struct TableRow {
   std::size_t number = 0;  // gpu_number()
   bool has_gpu = true;     // false: a group that uses several GPUs
   std::string host, pid, user, command, place;
+  std::string whole_command;  // with its arguments; "" if they are not known
   ClassRatios classes;
   std::optional<double> memory, resident, cpu, clients;
   double busy() const;

@@ -273,6 +273,30 @@ TEST_CASE("messages are counted at the bottom until they are read, and l shows t
   CHECK(has(text(shown, reading, {80, 24}, context), std::string(60, 'y')));
 }
 
+TEST_CASE("the command line stands in the table and, whole, in the view of the selected process") {
+  Frame shown = frame(process("1", "ffmpeg", "0.5") + process("2", "obs", "0.4"));
+  const std::string command = "ffmpeg -i " + std::string(120, 'x') + " out.mkv";
+  shown.hosts.front().commands = {{cpu_key(shown.hosts.front().gpus.front().processes->front()), command}};
+  CHECK(has(text(shown), "ffmpeg -i xxx"));
+  CHECK_FALSE(has(text(shown), "out.mkv"));
+  ViewState view{.over = Over::process, .selected = draw(shown, {}, {}, {}, {80, 24}).rows.front()};
+  CHECK(has(text(shown, view), "out.mkv"));
+  CHECK(has(text(shown, view), "PID      1\n"));
+  CHECK_FALSE(has(text(shown, {.filter = "out.mkv"}), "obs"));
+  shown.hosts.front().gpus.clear();
+  CHECK(has(text(shown, view), "it has ended"));
+}
+
+TEST_CASE("channels have their pictures per second; in little room only those that are stalled") {
+  Frame shown = frame(process("1", "ffmpeg", "0.5"));
+  shown.hosts.front().channel_rates = {{.name = "news", .rate = 24.96, .nominal = 25.0},
+                                       {.name = "sport", .rate = 3, .nominal = 50.0, .stalled = 12.4},
+                                       {.name = "new", .rate = 30}};
+  const std::string full = text(shown, {.detail = Detail::full}), line = text(shown, {.detail = Detail::line});
+  CHECK(has(full, "3 channels, pictures per second\n  news 25.0 of 25.0  sport stalled 12 s  new 30.0\n"));
+  CHECK(has(line, "3 channels, pictures per second\n  sport stalled 12 s\n"));
+}
+
 TEST_CASE("without Unicode the screen is ASCII") {
   Frame shown = frame("intel_gpu_engine_busy_ratio{device=\"d\",gt=\"0\",engine=\"vcs0\",class=\"video\"} 0.5\n" +
                       process("1", "a", "0.5"));
