@@ -10,7 +10,7 @@
   run_packages=(pci.ids)
   package_packages=(python3 file dpkg-dev gzip)
   test_packages=(ccache mold clang-format doctest-dev nlohmann-json3-dev zlib1g-dev python3 python3-jsonschema python3-prometheus-client prometheus
-    prometheus-node-exporter curl jq zstd strace procps util-linux libcap2-bin openssl systemd gzip libze1
+    prometheus-alertmanager prometheus-node-exporter curl jq zstd strace procps util-linux libcap2-bin openssl systemd gzip libze1
     libze-dev libdw1 tmux abigail-tools chromium chromium-driver
     # For deploy/integrations: YAML, Home Assistant's templates, vmagent, and the interpreter of Zabbix's scripts.
     python3-yaml python3-jinja2 victoria-metrics duktape
