@@ -29,7 +29,7 @@ NPM = {"typescript": "5.6.3", "kubernetes-models": "5.1.0", "@kubernetes-models/
 TYPED_BY = {"monitoring.coreos.com": "@kubernetes-models/prometheus-operator", "keda.sh": "@kubernetes-models/keda",
             "grafana.integreatly.org": "@kubernetes-models/grafana-operator"}
 KUSTOMIZATIONS = ["base", "overlays/perf", "overlays/node", "overlays/i915", "overlays/xe", "overlays/i915-xe", "overlays/any-driver", "overlays/dra", "overlays/workloads",
-                  "overlays/monitoring", "overlays/dashboards", "sidecar", "level-zero", "compat", "autoscaling/hpa", "autoscaling/keda"]
+                  "overlays/monitoring", "overlays/dashboards", "sidecar", "level-zero", "compat", "autoscaling/hpa", "autoscaling/keda", "../fleet/kubernetes/prometheus", "../fleet/kubernetes/victoriametrics"]
 EVERYTHING = {
     "rights": {"perf": True, "processes": True, "bpf": True, "hangs": True}, "devices": {"resources": ["gpu.intel.com/i915_monitoring"]},
     "workloads": {"enabled": True, "by": "container"},
@@ -135,7 +135,7 @@ def tight(group, documents, *allowed):
             problems.append("root")
         if pod["securityContext"]["seccompProfile"]["type"] != "RuntimeDefault":
             problems.append("seccomp")
-        if pod.get("automountServiceAccountToken") is not False:
+        if pod.get("automountServiceAccountToken") is not False and name != "StatefulSet/intel-gpu-scraper":  # which finds its targets with it
             problems.append("token")
         paths = {v["name"]: v["hostPath"]["path"] for v in pod.get("volumes", []) if "hostPath" in v}
         if sorted(paths.values()) != sorted(host_paths):
@@ -164,7 +164,7 @@ def connected(group, documents):
 
     for document in documents:
         kind, spec = document["kind"], document.get("spec", {})
-        if kind in ("DaemonSet", "Deployment"):
+        if kind in ("DaemonSet", "Deployment", "StatefulSet"):
             check(f"{group}: {name_of(document)} selects its pods",
                   selects(spec["selector"]["matchLabels"], spec["template"]["metadata"]["labels"]), spec["selector"])
             for container in containers_of(spec["template"]):
@@ -616,6 +616,19 @@ def compose():
     check("Grafana reads the folder where the dashboards are mounted", any(v.split(":")[1] == path for v in services["grafana"]["volumes"]), path)
 
 
+def fleet_compose():
+    folder = f"{SOURCE}/deploy/fleet/compose"
+    for path in sorted(glob.glob(f"{folder}/*.yaml")):
+        status, text = run("/usr/bin/docker-compose", "--file", path, "config", check_status=False)
+        if check(f"docker-compose takes {os.path.basename(path)}", status == 0, text):
+            services = yaml.safe_load(text)["services"]
+            equal("no service may more than it must", [n for n, s in services.items() if s.get("cap_drop") != ["ALL"] or not s.get("read_only")], [])
+            with open(path) as f:
+                mounts = set(re.findall(r"(\.\./[^:\s]+):/", f.read()))
+            own = {"../tls", "../token", "../password", "../prometheus/prometheus-b.yml"}  # which the operator adds
+            equal("what it mounts is there", [m for m in mounts - own if not os.path.exists(f"{folder}/{m}")], [])
+
+
 def main():
     os.makedirs(WORK, exist_ok=True)
     work = tempfile.mkdtemp(dir=WORK, prefix="manifests.")
@@ -624,7 +637,8 @@ def main():
         groups = {folder: kustomized(folder) for folder in KUSTOMIZATIONS}
         groups.update({f"chart/{name}": chart(values) for name, values in CHART_VALUES.items()})
         for name, documents in groups.items():
-            golden(name, documents)
+            if not name.startswith("../"):
+                golden(name, documents)
             # overlays/monitoring is combined with one of the others.
             connected(name, documents + groups["overlays/node"] if name == "overlays/monitoring" else documents)
         both, perf, dri, logs = ["PERFMON", "SYS_PTRACE"], ["PERFMON"], ["/dev/dri"], ["/var/log/containers", "/var/log/pods"]
@@ -634,7 +648,7 @@ def main():
             "chart/defaults": ([], False), "chart/perf": (perf, False), "chart/everything": (both + ["BPF", "DAC_READ_SEARCH"], True, logs),
             "chart/workloads": (both, True, dri + logs), "chart/unnamed": (["SYS_PTRACE"], True),
             "chart/bare": ([], False), "chart/dra": (both, True), "chart/privileged": (both, True, dri), "chart/baseline": ([], False),
-            "chart/restricted": ([], False), "chart/sidecar": ([], False)}
+            "chart/restricted": ([], False), "chart/sidecar": ([], False), "../fleet/kubernetes/victoriametrics": ([], False)}
         for name in groups:
             if name in rights:
                 tight(name, groups[name], *rights[name])
@@ -664,6 +678,7 @@ def main():
         autoscaling(groups)
         chart_metadata()
         compose()
+        fleet_compose()
 
         types = Types(work)
         count = sum(map(len, groups.values()))

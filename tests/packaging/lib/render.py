@@ -24,7 +24,8 @@ def kustomized(folder):
     root, copied = SOURCE, None
     if old:
         copied = root = tempfile.mkdtemp(dir=WORK)
-        shutil.copytree(f"{SOURCE}/deploy/kubernetes", f"{root}/deploy/kubernetes")
+        for folder in ("kubernetes", "fleet", "prometheus"):
+            shutil.copytree(f"{SOURCE}/deploy/{folder}", f"{root}/deploy/{folder}")
         shutil.copytree(f"{SOURCE}/grafana", f"{root}/grafana")
         for path in glob.glob(f"{root}/**/kustomization.yaml", recursive=True):
             with open(path) as f:
@@ -98,7 +99,7 @@ def name_of(document):
 def pods(documents):
     """(name, template) of everything that starts pods."""
     for document in documents:
-        if document["kind"] in ("DaemonSet", "Deployment"):
+        if document["kind"] in ("DaemonSet", "Deployment", "StatefulSet"):
             yield name_of(document), document["spec"]["template"]
         elif document["kind"] == "Job":
             yield name_of(document), document["spec"]["template"]
