@@ -327,6 +327,9 @@ DEVICE = ("device", "GPU", f"label_values(intel_gpu_info{{{HOST}}}, device)")
 PROGRAM = ("comm", "Program", f"label_values(intel_gpu_process_clients{{{SELECT}}}, comm)")
 WORKLOADS = ("workload", "Workload", f"label_values(intel_gpu_workload_engine_busy_seconds_total{{{SELECT}}}, workload)")
 HOSTS = [CLUSTER, JOB, INSTANCE]
+# Labels of the targets of a fleet (docs/fleet.md); ".*" also takes series without them.
+SITE = ("site", "Site", "label_values(intel_gpu_exporter_devices, site)")
+RACK = ("rack", "Rack", 'label_values(intel_gpu_exporter_devices{site=~"$site"}, rack)')
 
 
 def annotation(name, expression, color, title, text):
@@ -787,7 +790,7 @@ def rack():
     power = f"sum by ({NODE}) {watts(HOST)}"
     held = processes_of(HOST)
     pictures = f'sum by ({WORKLOAD}) (rate(intel_gpu_workload_video_jobs_total{{workload!~"unattributed|other",{HOST}}}[$__rate_interval]))'
-    return dashboard("intel-gpu-rack", "Intel GPU broadcast rack", "Many hosts that encode: load, the worst hosts, headroom.", HOSTS, [
+    whole = dashboard("intel-gpu-rack", "Intel GPU broadcast rack", "Many hosts that encode: load, the worst hosts, headroom.", [SITE, RACK, *HOSTS], [
         health_banner(HOST),
         ("Channels", [
             series("Pictures by channel", "Jobs of the video engines by workload: one line a channel, flat when all is well. The eight that were least flat in the time range. A step down is a channel that drops pictures or has stopped. A picture is one job or more (docs/tracing.md).",
@@ -848,6 +851,9 @@ def rack():
             series("Processes on the GPUs", "All hosts together and the seven with the most: encoders and everything else that holds a GPU. A process that uses two GPUs counts once.",
                    [target(f"sum({held})", "all hosts"), target(top(held, NODE, 7), BY_HOST)], "short", 12, axis="processes", features="processes|process_engine_time", labels=HOST)]),
         why_row(HOST + ',reason!="hardware"')], hours=3)
+    # Every selector of a host, also those in the rows that all dashboards share.
+    selector = json.dumps('cluster=~"$cluster"')[1:-1]
+    return json.loads(json.dumps(whole).replace(selector, json.dumps('site=~"$site",rack=~"$rack",')[1:-1] + selector))
 
 
 def health():
