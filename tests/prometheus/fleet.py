@@ -8,7 +8,6 @@ usage: fleet.py REPOSITORY_ROOT
 import os
 import pathlib
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -18,8 +17,9 @@ import urllib.error
 import yaml
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from exporter_under_test import check, fetch, finish  # noqa: E402
-from fleet_engines import VictoriaMetrics, VmAuth  # noqa: E402
+from exporter_under_test import check, fetch, finish, wait_for  # noqa: E402
+from fleet_engines import PrometheusServer, VictoriaMetrics, VmAgent, VmAuth  # noqa: E402
+from fleet_shape import TOKENS, units  # noqa: E402
 
 # Of each program, its flags that decide what the fleet promises: the same wherever it runs.
 DECIDE = {"vmagent": ("promscrape.cluster.membersCount", "promscrape.cluster.replicationFactor"),
@@ -49,17 +49,6 @@ def assembled(root, folder):
         (folder / name).write_text("secret")
 
 
-def units(root):
-    """(where, program, flags) of every unit and file of arguments."""
-    for file in sorted((root / "deploy/fleet/systemd").iterdir()):
-        text = re.sub(r"^#.*\n", "", file.read_text(), flags=re.M).replace("\\\n", " ")
-        if file.suffix == ".default":
-            yield file.name, file.stem, shlex.split(re.search(r'^ARGS="(.*)"$', text, re.M).group(1))
-        else:
-            program, *flags = shlex.split(re.search(r"^ExecStart=/usr/bin/(.*)$", text, re.M).group(1))
-            yield file.name, program, flags
-
-
 def containers(root):
     fleet = root / "deploy/fleet"
     for file in sorted((fleet / "compose").glob("*.yaml")):
@@ -77,7 +66,7 @@ def name_and_value(flag):
 
 
 def check_flags(root):
-    started = list(units(root))
+    started = list(units())
     for where, image, flags in containers(root):
         program = re.search(r"/([\w-]+):", image).group(1)
         started.append((where, {"alertmanager": "prometheus-alertmanager"}.get(program, program), flags))
@@ -96,7 +85,7 @@ def check_flags(root):
 
 
 def check_programs(root, folder):
-    flags = {program: flags for _, program, flags in units(root)}
+    flags = {program: flags for _, program, flags in units()}
     for name, command in {
             "prometheus.yml": ["promtool", "check", "config", "prometheus.yml"], "web.yml": ["promtool", "check", "web-config", "web.yml"],
             "alertmanager.yml": ["amtool", "check-config", "alertmanager.yml"]}.items():
@@ -142,6 +131,35 @@ def check_tokens(folder):
         check(allowed == {("may-read", "query?query=1"), ("may-read", "label/job/values"), ("may-write", "write")}, f"vmauth lets through {allowed}")
 
 
+def check_bad_inputs(folder):
+    """What the table "The fleet's own parts" of docs/runbook.md says of them."""
+    targets, scrape = folder / "few/one.yml", folder / "few.yml"
+    targets.parent.mkdir()
+    targets.write_text('- targets: ["127.0.0.1:1"]\n')
+    text = f"global: {{scrape_interval: 1s}}\nscrape_configs: [{{job_name: intel-gpu, file_sd_configs: [{{files: ['{folder}/few/*.yml'], refresh_interval: 1s}}]}}]\n"
+    with VictoriaMetrics(folder / "store") as storage, VmAuth(folder / "door", folder / "auth.yml", {"STORE:8428": storage.address}, **TOKENS) as auth:
+        scrape.write_text(text.replace(", refresh_interval: 1s", ""))
+        (folder / "writes.yml").write_text(text + f"remote_write: [{{url: '{auth.base}/api/v1/write', authorization: {{credentials: wrong}}}}, "
+                                                  "{url: 'http://127.0.0.1:1/write'}]\n")
+        flags = [f"-promscrape.config={scrape}", "-promscrape.fileSDCheckInterval=1s", "-remoteWrite.flushInterval=100ms"]
+        with VmAgent(folder / "refused", *flags, f"-remoteWrite.url={auth.base}/api/v1/write", "-remoteWrite.bearerToken=wrong") as refused, \
+                VmAgent(folder / "cut-off", *flags, "-remoteWrite.url=http://127.0.0.1:1/write", "-remoteWrite.maxDiskUsagePerURL=1MB") as cut_off, \
+                PrometheusServer(folder / "prometheus", folder / "writes.yml") as prometheus:
+            for program, metric, what in (
+                    (refused, "vmagent_remotewrite_packets_dropped_total", "a wrong token"), (auth, "vmauth_http_request_errors_total", "a wrong token"),
+                    (cut_off, "vmagent_remotewrite_retries_count_total", "no receiver"),
+                    (prometheus, "prometheus_remote_storage_samples_failed_total", "a wrong token"),
+                    (prometheus, "prometheus_remote_storage_samples_pending", "no receiver")):
+                wait_for(lambda: program.metrics(metric)[metric] > 0, f"{metric} of {program.program} shows {what}")
+            targets.write_text('- targets: ["127.0.0.1:1"')
+            wait_for(lambda: prometheus.metrics("prometheus_sd_file_read_errors_total")["prometheus_sd_file_read_errors_total"] > 0, "Prometheus notices the file")
+            wait_for(lambda: "keeping the previously loaded" in cut_off.log(), "vmagent notices the file")
+            for program in (cut_off, prometheus):
+                check("127.0.0.1:1" in fetch(f"{program.base}/api/v1/targets").decode(), f"{program.program} forgot the targets of a file that is half written")
+            targets.write_text("")
+            wait_for(lambda: cut_off.metrics("vm_promscrape_targets")["vm_promscrape_targets"] == 0, "vmagent takes an empty file for no targets")
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as name:
@@ -149,6 +167,7 @@ def main():
         assembled(root, folder)
         check_programs(root, folder)
         check_tokens(folder)
+        check_bad_inputs(folder)
     finish(f"{check_flags(root)} programs with flags, ")
 
 

@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.parse
 
-from exporter_under_test import fetch, get, wait_for
+from exporter_under_test import get, wait_for
 
 
 def free_port():
@@ -71,7 +71,8 @@ class Engine:
     def kill(self):
         """As a machine that loses power."""
         if self.process:
-            self.cpu_before += self.cpu_seconds(running=True)
+            if self.process.poll() is None:
+                self.cpu_before += self.cpu_seconds(running=True)
             self.process.kill()
             self.process.wait()
             self.process = None
@@ -104,15 +105,18 @@ class Engine:
 
 
 class Database(Engine):
-    """With Prometheus' interface."""
+    """With Prometheus' interface for queries."""
 
     def query(self, expression, **parameters):
         text = get(f"{self.base}/api/v1/query?{urllib.parse.urlencode({'query': expression, **parameters})}")
         return json.loads(text)["data"]["result"]
 
-    def samples(self, selector, start, end):
-        """{labels as text: [(time, value)]} as stored."""
-        raise NotImplementedError
+
+class PrometheusServer(Database):
+    program, health, address_flag = "prometheus", "/-/ready", "--web.listen-address"
+
+    def __init__(self, folder, config, *flags):
+        super().__init__(folder, f"--config.file={config}", f"--storage.tsdb.path={folder}/data", "--log.level=warn", *flags)
 
 
 class VictoriaMetrics(Database):
@@ -122,6 +126,7 @@ class VictoriaMetrics(Database):
         return [*super().command(), f"-storageDataPath={self.folder}/data", "-loggerLevel=WARN"]
 
     def samples(self, selector, start, end):
+        """{labels as text: [(time, value)]} as stored."""
         parameters = {"match[]": selector, "start": start, "end": end, "reduce_mem_usage": 0}
         found = {}
         for line in get(f"{self.base}/api/v1/export?{urllib.parse.urlencode(parameters)}").splitlines():
