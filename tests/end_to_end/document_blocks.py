@@ -30,6 +30,7 @@ LANGUAGES = {"sh", "promql", "yaml", "ini", "json", "text", "cpp", "c", "python"
 ELSEWHERE = {
     "deploy/kubernetes/*": "tests/packaging/manifests.py", "deploy/helm/*/templates/*": "tests/packaging/manifests.py",
     "deploy/helm/*": "tests/packaging/manifests.py", "deploy/compose/compose*.yaml": "tests/packaging/manifests.py", "deploy/compose/media/*": "tests/packaging/manifests.py",
+    "deploy/fleet/kubernetes/*.yaml": "tests/packaging/manifests.py", "deploy/fleet/compose/*": "tests/packaging/manifests.py", "deploy/fleet/*": "tests/prometheus/fleet.py",
     "deploy/package/recipes/*": "tests/packaging/recipes.py", "deploy/integrations/*": "tests/end_to_end/integrations.py"}
 # Starts as the documents say. A server is stopped as soon as it listens, a stream after some lines.
 WRAPPER = """#!/bin/bash

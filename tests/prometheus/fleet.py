@@ -24,7 +24,7 @@ from fleet_shape import TOKENS, units  # noqa: E402
 # Of each program, its flags that decide what the fleet promises: the same wherever it runs.
 DECIDE = {"vmagent": ("promscrape.cluster.membersCount", "promscrape.cluster.replicationFactor"),
           "victoria-metrics": ("retentionPeriod", "dedup.minScrapeInterval", "search.latencyOffset", "search.maxUniqueTimeseries"),
-          "vmalert": ("datasource.queryStep", "evaluationInterval", "disableAlertgroupLabel"),
+          "vmalert": ("datasource.queryStep", "evaluationInterval", "remoteWrite.flushInterval", "disableAlertgroupLabel"),
           "prometheus": ("storage.tsdb.retention.time",)}
 
 

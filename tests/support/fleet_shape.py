@@ -74,7 +74,7 @@ class Shape:
                       for name, storage in zip("ab", self.storages)]
         self.links = [enter(Link(auth.port)) for auth in self.auths]
         notifiers = [f"-notifier.url={one.base}" for one in self.alertmanagers]
-        self.rules = [enter(VmAlert(folder / f"rules-{name}", f"-rule={rules}/intel-gpu-*.yml", *flags_of("vmalert", "datasource.queryStep|disableAlertgroupLabel"),
+        self.rules = [enter(VmAlert(folder / f"rules-{name}", f"-rule={rules}/intel-gpu-*.yml", *flags_of("vmalert", "datasource.queryStep|remoteWrite.flushInterval|disableAlertgroupLabel"),
                                     f"-evaluationInterval={max(1, 30 // self.speed)}s", *notifiers,
                                     *(f"-{what}.url={storage.base}" for what in ("datasource", "remoteWrite", "remoteRead"))))
                       for name, storage in zip("ab", self.storages)]
