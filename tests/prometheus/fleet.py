@@ -91,8 +91,7 @@ def check_programs(root, folder):
             "alertmanager.yml": ["amtool", "check-config", "alertmanager.yml"]}.items():
         status, output = run(*command, cwd=folder)
         check(status == 0 and "FAILED" not in output, f"{name}: {output}")
-    here = {"/etc/intel-gpu-fleet": str(folder), "${CREDENTIALS_DIRECTORY}/key": "tls/fleet.key", "${CREDENTIALS_DIRECTORY}": ".", "${STATE_DIRECTORY}": "queue",
-            "${MEMBER}": "0"}
+    here = {"/etc/intel-gpu-fleet": str(folder), "/var/lib/intel-gpu-vmagent": "queue", "${MEMBER}": "0"}
     for program in ("vmagent", "vmalert"):
         # As in its unit. vmagent checks the file for scrapes only when it is told so by another flag.
         words = [re.sub("|".join(map(re.escape, here)), lambda match: here[match.group()], word) for word in flags[program]]

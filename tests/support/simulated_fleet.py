@@ -27,6 +27,10 @@ HOSTS_PER_RACK = 20
 SHARES = [0.5 + 0.05 * number for number in range(21)]
 
 
+def address_of(number):
+    return f"127.10.{number // 250}.{number % 250 + 1}"
+
+
 class Pages:
     """What a host answers at a time."""
 
@@ -134,7 +138,7 @@ async def obey(hosts, port, command):
 
 
 async def run(count, pages):
-    hosts = [Host(number, pages, f"127.{10 + number // 60000}.{number // 250 % 240}.{number % 250 + 1}") for number in range(count)]
+    hosts = [Host(number, pages, address_of(number)) for number in range(count)]
     port = await listen_all(hosts)
     print(json.dumps({"port": port, "started": [host.started for host in hosts]}), flush=True)
     commands = asyncio.StreamReader()
@@ -178,7 +182,7 @@ class Fleet:
 
     def targets(self, names={}):
         """For a target file. `names`: {number: the instance that it claims to be}."""
-        return [{"targets": [f"127.{10 + number // 60000}.{number // 250 % 240}.{number % 250 + 1}:{self.port}"],
+        return [{"targets": [f"{address_of(number)}:{self.port}"],
                  "labels": {"instance": names.get(number, self.name(number)), "site": "test", "rack": self.rack(number)}} for number in range(self.count)]
 
     def set(self, state, hosts, **how):
