@@ -15,6 +15,7 @@
 #include "cli/place.h"
 #include "cli/push.h"
 #include "cli/sandbox_plan.h"
+#include "cli/serve_stages.h"
 #include "flights/flight_metrics.h"
 #include "http/host_check.h"
 #include "http/listen.h"
@@ -151,122 +152,237 @@ int wait_for_end(TerminationSignals& signals, const ServiceNotifier& service, Sc
   }
 }
 
-}  // namespace
+const char* own_variable(const char* name) { return std::getenv(name); }
 
-int serve(const Options& options) {
-  const std::shared_ptr<Flights> flights = has_flight_recorder(options.monitor) ? std::make_shared<Flights>() : nullptr;
-  Sandbox sandbox(sandbox_plan(options));
-  sandbox.protect_memory();
-  reap_children();  // the event opener, and what ends below PID 1 of a container
-  const std::optional<int> event_opener =
-      sandbox.start_event_opener([&options] { return perf_opener(options.monitor.sysfs_root); });
-  const Environment environment = [](const char* name) -> const char* { return std::getenv(name); };
-  UniqueFd flight_writer = start_flight_writer(options, sandbox);  // before a proxy's password is read
-  PushSetup push(options.push, sandbox, environment);
-  limit_allocator_arenas();
-  raise_open_files_limit(kOpenFiles);
-  std::vector<InheritedSocket> inherited = inherited_sockets(environment);
-  std::string unreachable_manager;
-  const ServiceNotifier service = connect_to_manager(environment, unreachable_manager);
-  clear_service_environment();
-  const std::vector<ListenAddress> addresses = own_addresses(options, inherited);
-  ListeningSockets sockets(std::move(inherited), addresses);
-  TerminationSignals signals({SIGTERM, SIGINT, TerminationSignals::kRequest});  // before any thread
-  StderrLog log(options.log_level, options.log_format);
-  log.hold();  // a failed start prints one line only
-  const BuildInfo build = build_info();
-  log.write(LogLevel::info, "starting", {{"version", build.version}, {"revision", build.revision}});
+void log_start(Log& log, const std::string& unreachable_manager) {
+  log.write(LogLevel::info, "starting", {{"version", build_info().version}, {"revision", build_info().revision}});
   if (!unreachable_manager.empty()) {
     log.write(LogLevel::warn, "the service manager cannot be notified",
               {{"error", unreachable_manager}, {"hint", "unset NOTIFY_SOCKET, or use Type=exec in the unit"}});
   }
-  std::optional<WebConfigFollower> web_config;
-  if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);
-  if (web_config) sandbox.keep_readable(web_config->files());
-  push.wait_until_started();
-  const std::unique_ptr<FlightKeeper> keeper = start_flight_keeper(options, flights, std::move(flight_writer), log);
-  MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
-  monitor_options.flights = flights;
-  // What is opened early needs capabilities that are dropped then: CAP_BPF, CAP_SYSLOG.
-  std::shared_ptr<EarlyAccess> early =
-      event_opener ? open_early(monitor_options, *event_opener) : open_early(monitor_options);
-  return_freed_memory();  // the kernel's types, ten megabytes, are read to load the BPF programs and freed again
-  const FindGrants find_grants = grants_here(monitor_options);
-  sandbox.drop_privileges();
-  Monitor monitor(monitor_options, log, std::move(early));
-  if (monitor.simulated()) {
-    log.write(LogLevel::warn, "the metrics are those of a simulated machine",
-              {{"profile", options.monitor.simulate}, {"hint", "start without --simulate to monitor this machine"}});
-  }
-  MonitorSource readings(monitor);
-  const auto history = std::make_shared<PageHistory>();
-  RememberingSource source(readings, history);
+}
+
+}  // namespace
+
+template <class Stage>
+void EndStage<Stage>::operator()(Stage* stage) const {
+  delete stage;
+}
+
+// Members end in reverse order, as each may use those before it.
+struct StartedHelpers {
+  const Options& options;
+  const std::shared_ptr<Flights> flights;
+  Sandbox sandbox;
+  std::optional<int> event_opener{};
+  UniqueFd flight_writer{};
+  std::unique_ptr<PushSetup> push{};
+};
+
+struct ReadSecrets {
+  const Passed<StartedHelpers> helpers;
+  const ServiceNotifier service;
+  ListeningSockets sockets;
+  TerminationSignals signals;  // before any thread
+  StderrLog log;
+  std::optional<WebConfigFollower> web_config{};
+  std::unique_ptr<FlightKeeper> keeper{};
+};
+
+struct OpenedEarly {
+  const Passed<ReadSecrets> secrets;
+  const MonitorOptions monitor_options;
+  std::shared_ptr<EarlyAccess> early{};
+  FindGrants find_grants{};
+};
+
+struct Confined {
+  explicit Confined(Passed<OpenedEarly> stage);
+
+  const Passed<OpenedEarly> opened;
+  ReadSecrets& secrets = *opened->secrets;
+  StartedHelpers& helpers = *secrets.helpers;
+  const Options& options = helpers.options;
+  const std::function<bool()> clients_are_known = [&web_config = secrets.web_config] {
+    return web_config && authenticates_clients(*web_config->current());
+  };
+  Monitor monitor{opened->monitor_options, secrets.log, std::move(opened->early)};
+  MonitorSource readings{monitor};
+  const std::shared_ptr<PageHistory> history = std::make_shared<PageHistory>();
+  RememberingSource source{readings, history};
   RequestMetrics requests;
   Readiness readiness;
   SandboxMetrics sandbox_metrics;
-  LogMetrics log_metrics(log);
-  MetricsHandlerOptions metrics_options{options.max_requests, options.timeout};
-  metrics_options.more.push_back(&sandbox_metrics);
-  metrics_options.more.push_back(&log_metrics);
-  if (web_config) metrics_options.more.push_back(&*web_config);
+  LogMetrics log_metrics{secrets.log};
   PushMetrics push_metrics;
-  metrics_options.more.push_back(&push_metrics);
   std::optional<FlightMetrics> flight_metrics;
-  if (flights) metrics_options.more.push_back(&flight_metrics.emplace(flights, keeper.get()));
-  MetricsHandler metrics(metrics_options, source, requests);
-  const auto clients_are_known = [&web_config] { return web_config && authenticates_clients(*web_config->current()); };
-  Routes routes(options.telemetry_path, metrics, source, requests, readiness, find_grants, {flights, clients_are_known},
-                {own_host_name(), history, read_sysfs_of(options.monitor),
-                 [&sandbox](JsonWriter& json) { write_sandbox(json, sandbox.outcomes()); }});
-  HostCheck host_check(routes, options.allowed_hosts, own_host_name(), clients_are_known);
+  std::optional<MetricsHandler> metrics;
+  std::optional<Routes> routes;
+  std::optional<HostCheck> host_check;
   std::optional<Guard> guard;
-  if (web_config) guard.emplace(*web_config, host_check, password_limits(worker_count(options.max_requests)));
   Front::TlsContext tls;
-  if (web_config && web_config->current()->tls) {
-    tls = [&web_config] {
-      const auto now = web_config->current();
-      return Front::Tls{now->tls, now->tls_policy};
-    };
-  }
-  std::unique_ptr<PushThreads> pusher = push.prepare_threads(
-      push_metrics, [&metrics](std::stop_token gone, const auto& use) { return metrics.read(std::move(gone), use); },
-      log);
+  std::unique_ptr<PushThreads> pusher;
   const FrontOptions front = front_options(options.timeout);  // reads the number of processors from a file
+
+ private:
+  void make_metrics();
+  void make_handlers();
+};
+
+Confined::Confined(Passed<OpenedEarly> stage) : opened(std::move(stage)) {
+  if (monitor.simulated()) {
+    secrets.log.write(
+        LogLevel::warn, "the metrics are those of a simulated machine",
+        {{"profile", options.monitor.simulate}, {"hint", "start without --simulate to monitor this machine"}});
+  }
+  make_metrics();
+  make_handlers();
+  pusher = helpers.push->prepare_threads(
+      push_metrics, [this](std::stop_token gone, const auto& use) { return metrics->read(std::move(gone), use); },
+      secrets.log);
+}
+
+void Confined::make_metrics() {
+  MetricsHandlerOptions with{options.max_requests, options.timeout};
+  with.more = {&sandbox_metrics, &log_metrics};
+  if (secrets.web_config) with.more.push_back(&*secrets.web_config);
+  with.more.push_back(&push_metrics);
+  if (helpers.flights) with.more.push_back(&flight_metrics.emplace(helpers.flights, secrets.keeper.get()));
+  metrics.emplace(with, source, requests);
+}
+
+void Confined::make_handlers() {
+  routes.emplace(options.telemetry_path, *metrics, source, requests, readiness, opened->find_grants,
+                 FlightAccess{helpers.flights, clients_are_known},
+                 LivePage{own_host_name(), history, read_sysfs_of(options.monitor),
+                          [this](JsonWriter& json) { write_sandbox(json, helpers.sandbox.outcomes()); }});
+  host_check.emplace(*routes, options.allowed_hosts, own_host_name(), clients_are_known);
+  std::optional<WebConfigFollower>& web_config = secrets.web_config;
+  if (!web_config) return;
+  guard.emplace(*web_config, *host_check, password_limits(worker_count(options.max_requests)));
+  if (!web_config->current()->tls) return;
+  tls = [&web_config] {
+    const auto now = web_config->current();
+    return Front::Tls{now->tls, now->tls_policy};
+  };
+}
+
+Passed<StartedHelpers> start_helpers(const Options& options) {
+  Passed<StartedHelpers> helpers(new StartedHelpers{
+      .options = options,
+      .flights = has_flight_recorder(options.monitor) ? std::make_shared<Flights>() : nullptr,
+      .sandbox = Sandbox(sandbox_plan(options)),
+  });
+  helpers->sandbox.protect_memory();
+  reap_children();  // the event opener, and what ends below PID 1 of a container
+  helpers->event_opener =
+      helpers->sandbox.start_event_opener([&options] { return perf_opener(options.monitor.sysfs_root); });
+  helpers->flight_writer = start_flight_writer(options, helpers->sandbox);  // before a proxy's password is read
+  helpers->push = std::make_unique<PushSetup>(options.push, helpers->sandbox, own_variable);
+  return helpers;
+}
+
+Passed<ReadSecrets> read_secrets(Passed<StartedHelpers> helpers) {
+  limit_allocator_arenas();
+  raise_open_files_limit(kOpenFiles);
+  StartedHelpers& before = *helpers;
+  const Options& options = before.options;
+  std::vector<InheritedSocket> inherited = inherited_sockets(own_variable);
+  std::string unreachable_manager;
+  ServiceNotifier service = connect_to_manager(own_variable, unreachable_manager);
+  clear_service_environment();
+  const std::vector<ListenAddress> addresses = own_addresses(options, inherited);
+  Passed<ReadSecrets> secrets(new ReadSecrets{std::move(helpers),
+                                              std::move(service),
+                                              ListeningSockets(std::move(inherited), addresses),
+                                              TerminationSignals({SIGTERM, SIGINT, TerminationSignals::kRequest}),
+                                              {options.log_level, options.log_format}});
+  StderrLog& log = secrets->log;
+  log.hold();  // a failed start prints one line only
+  log_start(log, unreachable_manager);
+  if (!options.web_config_file.empty())
+    before.sandbox.keep_readable(secrets->web_config.emplace(options.web_config_file, log).files());
+  before.push->wait_until_started();
+  secrets->keeper = start_flight_keeper(options, before.flights, std::move(before.flight_writer), log);
+  return secrets;
+}
+
+// Needs capabilities that are dropped then: CAP_BPF, CAP_SYSLOG.
+Passed<OpenedEarly> open_with_privileges(Passed<ReadSecrets> secrets) {
+  const StartedHelpers& helpers = *secrets->helpers;
+  MonitorOptions options = with_workload_rules(helpers.options.monitor, secrets->log);
+  options.flights = helpers.flights;
+  Passed<OpenedEarly> opened(new OpenedEarly{std::move(secrets), std::move(options)});
+  opened->early = helpers.event_opener ? open_early(opened->monitor_options, *helpers.event_opener)
+                                       : open_early(opened->monitor_options);
+  return_freed_memory();  // the kernel's types, ten megabytes, are read to load the BPF programs and freed again
+  opened->find_grants = grants_here(opened->monitor_options);
+  return opened;
+}
+
+Passed<Confined> confine(Passed<OpenedEarly> opened) {
+  Sandbox& sandbox = opened->secrets->helpers->sandbox;
+  sandbox.drop_privileges();
+  Passed<Confined> confined(new Confined(std::move(opened)));  // collectors' threads
   sandbox.confine_clients();
   sandbox.filter_system_calls();
-  for (const Layer layer : kLayers) sandbox_metrics.set(layer, sandbox.outcome(layer).on);
-  if (keeper) keeper->start();
-  if (sandbox.keeps_files()) sockets.leave_files();
-  if (web_config) web_config->start();
-  Listener listener({worker_count(options.max_requests), front, tls}, sockets.take_sockets(),
-                    guard ? static_cast<HttpHandler&>(*guard) : host_check, log);
-  sandbox.report(log);
-  warn_if_open(listener.bound(), clients_are_known(), log);
-  readiness.set(Readiness::State::ready);
+  for (const Layer layer : kLayers) confined->sandbox_metrics.set(layer, sandbox.outcome(layer).on);
+  return confined;
+}
+
+namespace {
+
+void report_ready(Confined& all, const Listener& listener) {
+  StderrLog& log = all.secrets.log;
+  warn_if_open(listener.bound(), all.clients_are_known(), log);
+  all.readiness.set(Readiness::State::ready);
   for (const std::string& address : listener.bound()) {
     log.write(LogLevel::info, "listening",
-              {{"address", address}, {"path", options.telemetry_path}, {"tls", tls ? "on" : "off"}});
+              {{"address", address}, {"path", all.options.telemetry_path}, {"tls", all.tls ? "on" : "off"}});
   }
-
   log.release();
-  service.ready("serving on " + joined(listener.bound(), ","));
-  unmap_start_pages();
-  if (pusher) pusher->start();
+}
 
-  const int signal = wait_for_end(signals, service, source, listener, flights.get(), log);
-  log.write(LogLevel::info, "stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
-  service.stopping("finishing responses");
-  readiness.set(Readiness::State::draining);
-  pusher.reset();
-  sockets.remove_files();
-  const auto timeout = std::chrono::duration_cast<milliseconds>(options.timeout);
-  if (!metrics.drain(timeout)) {
-    log.write(LogLevel::warn, "running scrapes were abandoned",
-              {{"hint", "raise --web.timeout if scrapes take longer"}});
+void finish(Confined& all, Listener& listener) {
+  all.secrets.service.stopping("finishing responses");
+  all.readiness.set(Readiness::State::draining);
+  all.pusher.reset();
+  all.secrets.sockets.remove_files();
+  const auto timeout = std::chrono::duration_cast<milliseconds>(all.options.timeout);
+  if (!all.metrics->drain(timeout)) {
+    all.secrets.log.write(LogLevel::warn, "running scrapes were abandoned",
+                          {{"hint", "raise --web.timeout if scrapes take longer"}});
   }
   listener.stop(std::min(timeout, kStopGrace));
-  log.write(LogLevel::info, "stopped");
+  all.secrets.log.write(LogLevel::info, "stopped");
+}
+
+}  // namespace
+
+int serve_clients(Passed<Confined> confined) {
+  Confined& all = *confined;
+  ReadSecrets& secrets = all.secrets;
+  const Options& options = all.options;
+  if (secrets.keeper) secrets.keeper->start();
+  if (all.helpers.sandbox.keeps_files()) secrets.sockets.leave_files();
+  if (secrets.web_config) secrets.web_config->start();
+  Listener listener({worker_count(options.max_requests), all.front, all.tls}, secrets.sockets.take_sockets(),
+                    all.guard ? static_cast<HttpHandler&>(*all.guard) : *all.host_check, secrets.log);
+  all.helpers.sandbox.report(secrets.log);
+  report_ready(all, listener);
+  secrets.service.ready("serving on " + joined(listener.bound(), ","));
+  unmap_start_pages();
+  if (all.pusher) all.pusher->start();
+
+  const int signal =
+      wait_for_end(secrets.signals, secrets.service, all.source, listener, all.helpers.flights.get(), secrets.log);
+  secrets.log.write(LogLevel::info, "stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
+  finish(all, listener);
   return EXIT_SUCCESS;
+}
+
+int serve(const Options& options) {
+  return serve_clients(confine(open_with_privileges(read_secrets(start_helpers(options)))));
 }
 
 }  // namespace igpu::exporter

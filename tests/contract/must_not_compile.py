@@ -10,8 +10,10 @@ import sys
 import tempfile
 
 PRELUDE = """
+#include "cli/serve_stages.h"
 #include "metric/sample_sink.h"
 using namespace igpu;
+using namespace igpu::exporter;
 constexpr Metric<Seconds, 2> kBusy{"x_busy_seconds_total", Kind::counter, "Busy.", {"device", "engine"}};
 constexpr std::array kBounds{0.1, 1.0};
 constexpr HistogramMetric<Seconds, 1, 2> kWait{"x_wait_seconds", "Wait.", {"device"}, kBounds};
@@ -44,13 +46,18 @@ CASES = [
     ("bounds that descend", 'constexpr std::array kDown{2.0, 1.0}; constexpr HistogramMetric<Count, 1, 2> k{"x", "W.", {"d"}, kDown};', "ascend"),
     ("units that are mixed", "bool f(Joules a, Watts b) { return a < b; }", "operator<"),
     ("units that are compared", "bool f(Joules a, Joules b) { return a < b; }", None),
+    ("the stages of serve in their order", "int f(const Options& o) { return serve_clients(confine(open_with_privileges(read_secrets(start_helpers(o))))); }", None),
+    ("secrets that are read before helpers are started", "auto f(const Options& o) { return read_secrets(o); }", "StartedHelpers"),
+    ("a sandbox before all is opened", "auto f(Passed<ReadSecrets> s) { return confine(std::move(s)); }", "OpenedEarly"),
+    ("clients without a sandbox", "int f(Passed<OpenedEarly> s) { return serve_clients(std::move(s)); }", "Confined"),
+    ("helpers that stay for a second start", "void f(const Options& o) { auto h = start_helpers(o); read_secrets(h); }", "deleted"),
 ]
 
 
 def main():
     compiler, root, flags = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
     failures = 0
-    standard = [compiler, "-std=c++20", "-w", f"-I{root}/collectors/include", f"-I{root}/collectors", *flags]
+    standard = [compiler, "-std=c++20", "-w", f"-I{root}/collectors/include", f"-I{root}/collectors", f"-I{root}/exporter", *flags]
     work = tempfile.TemporaryDirectory()
     header = pathlib.Path(work.name) / "prelude.h"
     header.write_text(PRELUDE)
