@@ -149,52 +149,36 @@ constexpr int kPlainCalls[] = {
     SCMP_SYS(capget),
 };
 
-// For reading sysfs; more is conditional.
-constexpr int kCallsOfEventOpener[] = {
-    SCMP_SYS(read),  SCMP_SYS(pread64),        SCMP_SYS(close),        SCMP_SYS(lseek),     SCMP_SYS(getdents64),
-    SCMP_SYS(fstat), SCMP_SYS(newfstatat),     SCMP_SYS(fstatfs),      SCMP_SYS(brk),       SCMP_SYS(munmap),
-    SCMP_SYS(futex), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(getrandom), SCMP_SYS(exit_group),
+// Of each helper, for reading files or listing folders; more is conditional.
+constexpr int kCallsOfHelpers[] = {
+    SCMP_SYS(read),         SCMP_SYS(close),     SCMP_SYS(lseek),      SCMP_SYS(getdents64), SCMP_SYS(fstat),
+    SCMP_SYS(newfstatat),   SCMP_SYS(brk),       SCMP_SYS(munmap),     SCMP_SYS(futex),      SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn), SCMP_SYS(getrandom), SCMP_SYS(exit_group),
 };
 
-// Of both helpers of a push; more is conditional. Nothing with which a socket listens, accepts or gets an address.
+// More for reading sysfs.
+constexpr int kCallsOfEventOpener[] = {SCMP_SYS(pread64), SCMP_SYS(fstatfs)};
+
+// More of both helpers of a push. Nothing with which a socket listens, accepts or gets an address.
 constexpr int kCallsOfPush[] = {
-    SCMP_SYS(connect),        SCMP_SYS(recvfrom),
-    SCMP_SYS(getsockopt),     SCMP_SYS(getsockname),
-    SCMP_SYS(getpeername),    SCMP_SYS(shutdown),
-    SCMP_SYS(poll),           SCMP_SYS(ppoll),
-    SCMP_SYS(select),         SCMP_SYS(pselect6),
-    SCMP_SYS(read),           SCMP_SYS(readv),
-    SCMP_SYS(pread64),        SCMP_SYS(write),
-    SCMP_SYS(writev),         SCMP_SYS(close),
-    SCMP_SYS(lseek),          SCMP_SYS(_llseek),
-    SCMP_SYS(getdents64),     SCMP_SYS(stat),
-    SCMP_SYS(lstat),          SCMP_SYS(fstat),
-    SCMP_SYS(newfstatat),     SCMP_SYS(stat64),
-    SCMP_SYS(fstat64),        SCMP_SYS(fstatat64),
-    SCMP_SYS(statx),          SCMP_SYS(fstatfs),
-    SCMP_SYS(access),         SCMP_SYS(faccessat),
-    SCMP_SYS(faccessat2),     SCMP_SYS(readlink),
-    SCMP_SYS(readlinkat),     SCMP_SYS(brk),
-    SCMP_SYS(munmap),         SCMP_SYS(mremap),
-    SCMP_SYS(madvise),        SCMP_SYS(futex),
-    SCMP_SYS(nanosleep),      SCMP_SYS(clock_nanosleep),
-    SCMP_SYS(clock_gettime),  SCMP_SYS(restart_syscall),
-    SCMP_SYS(gettimeofday),   SCMP_SYS(time),
-    SCMP_SYS(getrandom),      SCMP_SYS(rt_sigaction),
-    SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
-    SCMP_SYS(getpid),         SCMP_SYS(gettid),
-    SCMP_SYS(getuid),         SCMP_SYS(geteuid),
-    SCMP_SYS(getgid),         SCMP_SYS(getegid),
-    SCMP_SYS(uname),          SCMP_SYS(exit_group),
+    SCMP_SYS(connect),       SCMP_SYS(recvfrom),        SCMP_SYS(getsockopt),   SCMP_SYS(getsockname),
+    SCMP_SYS(getpeername),   SCMP_SYS(shutdown),        SCMP_SYS(poll),         SCMP_SYS(ppoll),
+    SCMP_SYS(select),        SCMP_SYS(pselect6),        SCMP_SYS(nanosleep),    SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(clock_gettime), SCMP_SYS(restart_syscall), SCMP_SYS(gettimeofday), SCMP_SYS(time),
+    SCMP_SYS(rt_sigaction),  SCMP_SYS(getpid),          SCMP_SYS(gettid),       SCMP_SYS(getuid),
+    SCMP_SYS(geteuid),       SCMP_SYS(getgid),          SCMP_SYS(getegid),      SCMP_SYS(uname),
+};
+constexpr int kFileCallsOfPush[] = {
+    SCMP_SYS(readv),    SCMP_SYS(pread64),    SCMP_SYS(write),  SCMP_SYS(writev),    SCMP_SYS(_llseek),
+    SCMP_SYS(stat),     SCMP_SYS(lstat),      SCMP_SYS(stat64), SCMP_SYS(fstat64),   SCMP_SYS(fstatat64),
+    SCMP_SYS(statx),    SCMP_SYS(fstatfs),    SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2),
+    SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(mremap), SCMP_SYS(madvise),
 };
 
-// For listing a folder and writing a file; more is conditional.
+// More for writing a file.
 constexpr int kCallsOfFlightWriter[] = {
-    SCMP_SYS(read),         SCMP_SYS(write),      SCMP_SYS(close),     SCMP_SYS(lseek),      SCMP_SYS(_llseek),
-    SCMP_SYS(fstat),        SCMP_SYS(newfstatat), SCMP_SYS(fstat64),   SCMP_SYS(fstatat64),  SCMP_SYS(statx),
-    SCMP_SYS(fsync),        SCMP_SYS(getdents64), SCMP_SYS(brk),       SCMP_SYS(munmap),     SCMP_SYS(mremap),
-    SCMP_SYS(madvise),      SCMP_SYS(futex),      SCMP_SYS(getrandom), SCMP_SYS(exit_group), SCMP_SYS(rt_sigprocmask),
-    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(write), SCMP_SYS(_llseek), SCMP_SYS(fstat64), SCMP_SYS(fstatat64),
+    SCMP_SYS(statx), SCMP_SYS(fsync),   SCMP_SYS(mremap),  SCMP_SYS(madvise),
 };
 
 // Running another program, which the exporter never does: an attempt is an attack.
@@ -218,22 +202,18 @@ class Rules {
  public:
   explicit Rules(scmp_filter_ctx filter) : filter_(filter) {}
 
-  void allow(int call) { note(::seccomp_rule_add_array(filter_, SCMP_ACT_ALLOW, call, 0, nullptr)); }
   // A rule applies if all its conditions do. Several rules of one call are alternatives.
-  void allow(int call, std::initializer_list<scmp_arg_cmp> conditions) {
-    note(::seccomp_rule_add_array(filter_, SCMP_ACT_ALLOW, call, static_cast<unsigned>(conditions.size()),
-                                  conditions.begin()));
+  void allow(int call, std::initializer_list<scmp_arg_cmp> conditions = {}) {
+    answer(call, SCMP_ACT_ALLOW, conditions);
   }
   void answer(int call, std::uint32_t action, std::initializer_list<scmp_arg_cmp> conditions = {}) {
-    note(::seccomp_rule_add_array(filter_, action, call, static_cast<unsigned>(conditions.size()), conditions.begin()));
+    const int result =
+        ::seccomp_rule_add_array(filter_, action, call, static_cast<unsigned>(conditions.size()), conditions.begin());
+    if (result < 0 && error_ == 0) error_ = -result;
   }
   int error() const { return error_; }
 
  private:
-  void note(int result) {
-    if (result < 0 && error_ == 0) error_ = -result;
-  }
-
   scmp_filter_ctx filter_;
   int error_ = 0;
 };
@@ -252,6 +232,13 @@ void allow_commands(Rules& rules, std::initializer_list<int> commands) {
 
 void allow_waiting_or_not(Rules& rules) { rules.allow(SCMP_SYS(fcntl), {is_int(1, F_SETFL), masked(2, O_ASYNC, 0)}); }
 
+// Anonymous and never executable.
+void allow_memory(Rules& rules) {
+  rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
+  rules.allow(SCMP_SYS(mmap2), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
+  rules.allow(SCMP_SYS(mprotect), {masked(2, PROT_EXEC, 0)});
+}
+
 void allow_sockets(Rules& rules, std::initializer_list<int> families, int type, std::initializer_list<int> protocols) {
   for (const int family : families) {
     for (const int protocol : protocols) {
@@ -267,6 +254,7 @@ void allow_sockets(Rules& rules, std::initializer_list<int> families, int type, 
 // its own, and the second a flag of sending or an option.
 void add_calls_of_push(Rules& rules) {
   for (const int call : kCallsOfPush) rules.allow(call);
+  for (const int call : kFileCallsOfPush) rules.allow(call);
   allow_sockets(rules, {AF_INET, AF_INET6}, SOCK_STREAM, {0, IPPROTO_TCP});
   rules.allow(SCMP_SYS(sendto), {is_null(4), masked(3, kLow32 & ~kHowToSend, 0)});
   allow_commands(rules, {F_GETFD, F_SETFD, F_GETFL, F_DUPFD, F_DUPFD_CLOEXEC});
@@ -276,9 +264,7 @@ void add_calls_of_push(Rules& rules) {
   rules.allow(SCMP_SYS(open), {masked(1, kWriting, 0)});
   rules.allow(SCMP_SYS(openat), {masked(2, kWriting, 0)});
   // Libraries are loaded before this filter.
-  rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
-  rules.allow(SCMP_SYS(mmap2), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
-  rules.allow(SCMP_SYS(mprotect), {masked(2, PROT_EXEC, 0)});
+  allow_memory(rules);
 }
 
 void add_conditional_calls(Rules& rules, std::span<const int> receivers) {
@@ -293,9 +279,7 @@ void add_conditional_calls(Rules& rules, std::span<const int> receivers) {
 
   // No executable memory: no library is loaded after the start, and data of an attacker cannot become code. Anonymous
   // memory only: a mapped perf event would expose other processes' registers and stacks, read() returns counts.
-  rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
-  rules.allow(SCMP_SYS(mmap2), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
-  rules.allow(SCMP_SYS(mprotect), {masked(2, PROT_EXEC, 0)});
+  allow_memory(rules);
 
   // To connected peers only; send() is this call without an address.
   rules.allow(SCMP_SYS(sendto), {is_null(4), masked(3, kLow32 & ~kHowToSend, 0)});
@@ -342,65 +326,66 @@ LayerOutcome filter_failed(const char* what, int error) {
   return LayerOutcome::missing(std::string(what) + ": " + std::generic_category().message(error), hint);
 }
 
-LayerOutcome load(scmp_filter_ctx filter) {
-  // Only injected code makes calls of another architecture (32 bit, x32).
-  (void)::seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-  (void)::seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1);
-  // Kernels before 5.16 slow down filtered processes to protect against untrusted code in them; here there is none.
-  (void)::seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
-  // no_new_privs is set already, and after the first filter nothing can set it.
-  (void)::seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 0);
-  if (const int error = ::seccomp_load(filter); error != 0) return filter_failed("seccomp", -error);
-  return LayerOutcome::holds();
-}
-
-// add: adds what a process may do.
+// What the rules do not mention is answered with `otherwise`.
 template <class Add>
-LayerOutcome load_for_helper(const Add& add) {
-  const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
+LayerOutcome load_filter(std::uint32_t otherwise, bool all_threads, const Add& add) {
+  const Filter filter(::seccomp_init(otherwise));
   if (!filter) return filter_failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
   add(rules);
+  if (rules.error() != 0) return filter_failed("seccomp_rule_add", rules.error());
+  if (all_threads) {
+    (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);  // binary search instead of a linear one
+    if (const int error = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1); error != 0)
+      return filter_failed("seccomp (all threads at once)", -error);
+  }
+  // Only injected code makes calls of another architecture (32 bit, x32).
+  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_LOG, 1);
+  // Kernels before 5.16 slow down filtered processes to protect against untrusted code in them; here there is none.
+  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_SSB, 1);
+  // no_new_privs is set already, and after the first filter nothing can set it.
+  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_NNP, 0);
+  if (const int error = ::seccomp_load(filter.get()); error != 0) return filter_failed("seccomp", -error);
+  return LayerOutcome::holds();
+}
+
+void forbid_programs(Rules& rules) {
   for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
   for (const int call : kUnsupported) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
-  if (rules.error() != 0) return filter_failed("seccomp_rule_add", rules.error());
-  return load(filter.get());
+}
+
+// add: adds what a process may do besides.
+template <class Add>
+LayerOutcome load_for_helper(const Add& add) {
+  return load_filter(SCMP_ACT_ERRNO(EPERM), false, [&](Rules& rules) {
+    for (const int call : kCallsOfHelpers) rules.allow(call);
+    add(rules);
+    forbid_programs(rules);
+  });
 }
 
 }  // namespace
 
 LayerOutcome filter_calls_of_process(std::span<const int> receivers) {
-  const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
-  if (!filter) return filter_failed("seccomp_init", ENOMEM);
-  Rules rules(filter.get());
-  for (const int call : kPlainCalls) rules.allow(call);
-  add_conditional_calls(rules, receivers);
-  for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
-  for (const int call : kUnsupported) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
-  if (rules.error() != 0) return filter_failed("seccomp_rule_add", rules.error());
-
-  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);  // binary search instead of a linear one
-  if (const int error = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1); error != 0) {
-    return filter_failed("seccomp (all threads at once)", -error);
-  }
-  return load(filter.get());
+  return load_filter(SCMP_ACT_ERRNO(EPERM), true, [receivers](Rules& rules) {
+    for (const int call : kPlainCalls) rules.allow(call);
+    add_conditional_calls(rules, receivers);
+    forbid_programs(rules);
+  });
 }
 
 LayerOutcome filter_calls_of_event_opener(int socket) {
-  const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
-  if (!filter) return filter_failed("seccomp_init", ENOMEM);
-  Rules rules(filter.get());
-  for (const int call : kCallsOfEventOpener) rules.allow(call);
-  allow_commands(rules, {F_GETFD, F_SETFD, F_GETFL});
-  rules.allow(SCMP_SYS(recvfrom), {is_int(0, static_cast<scmp_datum_t>(socket))});
-  rules.allow(SCMP_SYS(sendmsg), {is_int(0, static_cast<scmp_datum_t>(socket))});
-  // Of a whole CPU, never of a process or a control group.
-  rules.allow(SCMP_SYS(perf_event_open), {is_int(1, kLow32), is_int(4, PERF_FLAG_FD_CLOEXEC)});
-  rules.allow(SCMP_SYS(openat), {masked(2, kWriting, 0)});
-  rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
-  for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
-  if (rules.error() != 0) return filter_failed("seccomp_rule_add", rules.error());
-  return load(filter.get());
+  return load_for_helper([socket](Rules& rules) {
+    for (const int call : kCallsOfEventOpener) rules.allow(call);
+    allow_commands(rules, {F_GETFD, F_SETFD, F_GETFL});
+    rules.allow(SCMP_SYS(recvfrom), {is_int(0, static_cast<scmp_datum_t>(socket))});
+    rules.allow(SCMP_SYS(sendmsg), {is_int(0, static_cast<scmp_datum_t>(socket))});
+    // Of a whole CPU, never of a process or a control group.
+    rules.allow(SCMP_SYS(perf_event_open), {is_int(1, kLow32), is_int(4, PERF_FLAG_FD_CLOEXEC)});
+    rules.allow(SCMP_SYS(openat), {masked(2, kWriting, 0)});
+    rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
+  });
 }
 
 LayerOutcome filter_calls_of_push_client() {
@@ -425,49 +410,37 @@ LayerOutcome filter_calls_of_resolver(bool asks_avahi) {
 }
 
 LayerOutcome filter_calls_of_flight_writer(int socket, int folder) {
-  const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
-  if (!filter) return filter_failed("seccomp_init", ENOMEM);
-  Rules rules(filter.get());
-  for (const int call : kCallsOfFlightWriter) rules.allow(call);
-  const auto number = static_cast<scmp_datum_t>(folder);
-  rules.allow(SCMP_SYS(recvfrom), {is_int(0, static_cast<scmp_datum_t>(socket))});
-  rules.allow(SCMP_SYS(sendto), {is_int(0, static_cast<scmp_datum_t>(socket)), is_null(4)});
-  allow_commands(rules, {F_GETFD, F_SETFD, F_GETFL});
-  // Where a path leads that is absolute, or goes up, is for Landlock to decide.
-  rules.allow(SCMP_SYS(openat), {is_int(0, number), masked(2, kWriting, 0)});
-  rules.allow(SCMP_SYS(openat),
-              {is_int(0, number), masked(2, kWriting | O_EXCL | O_NOFOLLOW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)});
-  rules.allow(SCMP_SYS(renameat), {is_int(0, number), is_int(2, number)});
-  rules.allow(SCMP_SYS(renameat2), {is_int(0, number), is_int(2, number), is_int(4, 0)});
-  rules.allow(SCMP_SYS(unlinkat), {is_int(0, number), is_int(2, 0)});
-  rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
-  rules.allow(SCMP_SYS(mmap2), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
-  rules.allow(SCMP_SYS(mprotect), {masked(2, PROT_EXEC, 0)});
-  for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
-  for (const int call : kUnsupported) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
-  if (rules.error() != 0) return filter_failed("seccomp_rule_add", rules.error());
-  return load(filter.get());
+  return load_for_helper([socket, number = static_cast<scmp_datum_t>(folder)](Rules& rules) {
+    for (const int call : kCallsOfFlightWriter) rules.allow(call);
+    rules.allow(SCMP_SYS(recvfrom), {is_int(0, static_cast<scmp_datum_t>(socket))});
+    rules.allow(SCMP_SYS(sendto), {is_int(0, static_cast<scmp_datum_t>(socket)), is_null(4)});
+    allow_commands(rules, {F_GETFD, F_SETFD, F_GETFL});
+    // Where a path leads that is absolute, or goes up, is for Landlock to decide.
+    rules.allow(SCMP_SYS(openat), {is_int(0, number), masked(2, kWriting, 0)});
+    rules.allow(SCMP_SYS(openat), {is_int(0, number), masked(2, kWriting | O_EXCL | O_NOFOLLOW,
+                                                             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)});
+    rules.allow(SCMP_SYS(renameat), {is_int(0, number), is_int(2, number)});
+    rules.allow(SCMP_SYS(renameat2), {is_int(0, number), is_int(2, number), is_int(4, 0)});
+    rules.allow(SCMP_SYS(unlinkat), {is_int(0, number), is_int(2, 0)});
+    allow_memory(rules);
+  });
 }
 
 LayerOutcome filter_calls_of_clients(std::span<const int> receivers) {
-  const Filter filter(::seccomp_init(SCMP_ACT_ALLOW));
-  if (!filter) return filter_failed("seccomp_init", ENOMEM);
-  Rules rules(filter.get());
-  for (const int call : {SCMP_SYS(bpf), SCMP_SYS(seccomp), SCMP_SYS(recvmsg)})
-    rules.answer(call, SCMP_ACT_ERRNO(EPERM));
-  // Otherwise another program's connection could take the number of one of them.
-  for (const int receiver : receivers) {
-    const auto number = static_cast<scmp_datum_t>(receiver);
-    rules.answer(SCMP_SYS(close), SCMP_ACT_ERRNO(EPERM), {is_int(0, number)});
-    rules.answer(SCMP_SYS(dup2), SCMP_ACT_ERRNO(EPERM), {is_int(1, number)});
-    rules.answer(SCMP_SYS(dup3), SCMP_ACT_ERRNO(EPERM), {is_int(1, number)});
-  }
-  if (!receivers.empty()) rules.answer(SCMP_SYS(close_range), SCMP_ACT_ERRNO(EPERM));
-  for (const unsigned long request : {kI915Query, kI915Getparam, kXeDeviceQuery, kI915Throttle}) {
-    rules.answer(SCMP_SYS(ioctl), SCMP_ACT_ERRNO(EPERM), {is_int(1, request)});
-  }
-  if (rules.error() != 0) return filter_failed("seccomp_rule_add", rules.error());
-  return load(filter.get());
+  return load_filter(SCMP_ACT_ALLOW, false, [receivers](Rules& rules) {
+    constexpr std::uint32_t kDenied = SCMP_ACT_ERRNO(EPERM);
+    for (const int call : {SCMP_SYS(bpf), SCMP_SYS(seccomp), SCMP_SYS(recvmsg)}) rules.answer(call, kDenied);
+    // Otherwise another program's connection could take the number of one of them.
+    for (const int receiver : receivers) {
+      const auto number = static_cast<scmp_datum_t>(receiver);
+      rules.answer(SCMP_SYS(close), kDenied, {is_int(0, number)});
+      rules.answer(SCMP_SYS(dup2), kDenied, {is_int(1, number)});
+      rules.answer(SCMP_SYS(dup3), kDenied, {is_int(1, number)});
+    }
+    if (!receivers.empty()) rules.answer(SCMP_SYS(close_range), kDenied);
+    for (const unsigned long request : {kI915Query, kI915Getparam, kXeDeviceQuery, kI915Throttle})
+      rules.answer(SCMP_SYS(ioctl), kDenied, {is_int(1, request)});
+  });
 }
 
 }  // namespace igpu::exporter
