@@ -6,24 +6,27 @@
 
 #include "cli/flight_recorder.h"
 #include "flights/flight_folder.h"
+#include "sandbox/seccomp_filter.h"
 
 namespace igpu::exporter {
 
 UniqueFd start_flight_writer(const Options& options, const Sandbox& sandbox) {
   if (options.flight_directory.empty()) return {};
   std::optional<FlightFolder> folder;
-  return sandbox.start_flight_writer(
-      options.flight_directory,
-      [&](int socket) {
-        try {
-          folder.emplace(options.flight_directory);
-        } catch (const std::system_error& error) {
-          report_no_folder(socket, error.code().value(), "open");
-          throw;
-        }
-        return folder->descriptor();
-      },
-      [&](int socket) { write_flights(socket, *folder); });
+  return sandbox.start(
+      {.name = "flight-writer",
+       .files = {.writable = {options.flight_directory}},
+       .prepare =
+           [&](int socket) {
+             try {
+               folder.emplace(options.flight_directory);
+             } catch (const std::system_error& error) {
+               report_no_folder(socket, error.code().value(), "open");
+               throw;
+             }
+           },
+       .filter = [&](int socket) { return filter_calls_of_flight_writer(socket, folder->descriptor()); },
+       .serve = [&](int socket) { write_flights(socket, *folder); }});
 }
 
 std::unique_ptr<FlightKeeper> start_flight_keeper(const Options& options, const std::shared_ptr<const Flights>& flights,

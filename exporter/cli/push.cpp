@@ -18,6 +18,7 @@
 #include "push/push_target.h"
 #include "push/pusher.h"
 #include "push/resolver.h"
+#include "sandbox/seccomp_filter.h"
 
 namespace igpu::exporter {
 namespace {
@@ -27,32 +28,41 @@ using MakeClient = std::function<std::unique_ptr<PushClient>(PushCredentials, st
 
 std::optional<Resolver> start_resolver(const Sandbox& sandbox, const PushEndpoint& endpoint) {
   if (is_address(endpoint.host)) return std::nullopt;
+  FileAccess files = sandbox.plan().resolver_files;
+  files.connect_ports = {53};  // DNS over TCP, for long answers
   const bool asks_avahi = endpoint.host.ends_with(".local");
-  UniqueFd socket = sandbox.start_resolver(
-      asks_avahi, [&endpoint](int) { prepare_to_resolve(endpoint); },
-      [&endpoint](int of) { serve_addresses(of, endpoint); });
+  UniqueFd socket = sandbox.start({.name = "push-resolver",
+                                   .as_nobody = true,
+                                   .files = std::move(files),
+                                   .prepare = [&endpoint](int) { prepare_to_resolve(endpoint); },
+                                   .filter = [asks_avahi](int) { return filter_calls_of_resolver(asks_avahi); },
+                                   .serve = [&endpoint](int of) { serve_addresses(of, endpoint); }});
   return Resolver(std::move(socket), endpoint.host);
 }
 
 UniqueFd start_client(const Sandbox& sandbox, const PushRoute& route, const std::string& credentials_file,
                       const std::string& cacert, const MakeClient& make) {
+  FileAccess files = sandbox.plan().push_files;
+  files.connect_ports = {route.endpoint.port};
   std::unique_ptr<PushClient> client;
-  return sandbox.start_push_client(
-      route.endpoint.port,
-      [&](int socket) {
-        try {
-          std::optional<Resolver> resolver = start_resolver(sandbox, route.endpoint);  // before there are secrets
-          PushCredentials credentials =
-              credentials_file.empty() ? PushCredentials() : read_credentials(credentials_file);
-          std::string authorities = cacert.empty() ? "" : read_authorities(cacert);
-          client = make(std::move(credentials),
-                        std::make_unique<CurlSession>(route, std::move(authorities), std::move(resolver)));
-        } catch (const std::exception& error) {
-          report_no_start(socket, error.what());
-          throw;
-        }
-      },
-      [&](int socket) { serve_push(socket, *client); });
+  const auto begin = [&](int socket) {
+    try {
+      std::optional<Resolver> resolver = start_resolver(sandbox, route.endpoint);  // before there are secrets
+      PushCredentials credentials = credentials_file.empty() ? PushCredentials() : read_credentials(credentials_file);
+      std::string authorities = cacert.empty() ? "" : read_authorities(cacert);
+      client = make(std::move(credentials),
+                    std::make_unique<CurlSession>(route, std::move(authorities), std::move(resolver)));
+    } catch (const std::exception& error) {
+      report_no_start(socket, error.what());
+      throw;
+    }
+  };
+  return sandbox.start({.name = "push-client",
+                        .as_nobody = true,
+                        .files = std::move(files),
+                        .begin = begin,
+                        .filter = [](int) { return filter_calls_of_push_client(); },
+                        .serve = [&](int socket) { serve_push(socket, *client); }});
 }
 
 struct Threads final : PushThreads {

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "igpu/flight.h"
 #include "igpu/log.h"
 #include "igpu/unique_fd.h"
+#include "platform/helper_socket.h"
 
 // The exporter's own threads cannot write files. A separate process, which has no other right, does: it receives names
 // and bytes over a stream socket and answers with errors.
@@ -50,13 +50,10 @@ class FlightKeeper {
   void failed(const std::string& error, const char* hint);
 
   const std::shared_ptr<const Flights> flights_;
-  UniqueFd socket_;  // empty: the writer has ended
+  HelperSocket socket_;
   Log& log_;
   const std::chrono::milliseconds time_limit_;
-  // The message for the writer. Sending it may take longer than the time limit of its flight.
-  std::string message_;  // "": the writer has received it
-  std::size_t sent_ = 0;
-  bool is_unanswered_ = false;
+  bool is_unanswered_ = false;  // the writer may take longer than the time limit of its flight
   std::atomic<std::uint64_t> failures_{0}, kept_{0};
   bool failed_ = false;  // the last flight could not be written
   std::jthread thread_;  // last: it ends first

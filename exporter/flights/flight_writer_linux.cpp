@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <poll.h>
 #include <pthread.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <stdexcept>
@@ -13,7 +11,6 @@
 
 #include "flights/flight_files.h"
 #include "flights/flight_writer.h"
-#include "platform/helper_socket.h"
 
 namespace igpu::exporter {
 namespace {
@@ -23,32 +20,22 @@ using std::chrono::milliseconds;
 
 constexpr std::uint64_t kLargest = std::uint64_t{256} << 20U;  // ten minutes of a rack at 100 Hz are less
 
-struct Header {
-  std::uint32_t name_size = 0;
-  std::uint32_t reserved = 0;
-  std::uint64_t size = 0;
-};
-struct Answer {
-  std::int32_t error = 0;       // 0: written
-  std::array<char, 60> what{};  // what failed
-};
-
-void send_answer(int socket, int error, std::string_view what) {
-  Answer answer;
-  answer.error = error;
-  std::copy_n(what.begin(), std::min(what.size(), answer.what.size() - 1), answer.what.begin());
-  (void)::send(socket, &answer, sizeof answer, MSG_NOSIGNAL);
+HelperAnswer answer_of(int error, std::string_view what) {
+  HelperAnswer answer;
+  answer.code = static_cast<std::uint32_t>(error);
+  put_text(what, answer.problem);
+  return answer;
 }
 
 template <class Act>
-void answer_about(int socket, const Act& act) {
+HelperAnswer outcome_of(const Act& act) {
   try {
     act();
-    send_answer(socket, 0, {});
+    return {};
   } catch (const std::system_error& error) {
     // "create: No space left on device": the reader knows the second half.
     const std::string_view what = error.what();
-    send_answer(socket, error.code().value(), what.substr(0, what.find(':')));
+    return answer_of(error.code().value(), what.substr(0, what.find(':')));
   }
 }
 
@@ -85,16 +72,13 @@ class Waiter {
 
 [[noreturn]] void fail_for_end() { throw std::runtime_error("the process that writes flights has ended"); }
 
-Answer receive_answer(int socket, Waiter& waiter) {
-  Answer answer;
-  std::size_t received = 0;
-  if (receive_rest(socket, answer, received, waiter) != Exchange::done) fail_for_end();
-  answer.what.back() = '\0';
-  return answer;
+const HelperAnswer& receive_answer(HelperSocket& socket, Waiter&& waiter) {
+  if (socket.finish(waiter) != HelperSocket::Exchange::done) fail_for_end();
+  return socket.answer();
 }
 
-std::string text_of(const Answer& answer) {
-  return std::string(answer.what.data()) + ": " + std::generic_category().message(answer.error);
+std::string text_of(const HelperAnswer& answer) {
+  return std::string(answer.problem.data()) + ": " + std::generic_category().message(static_cast<int>(answer.code));
 }
 
 constexpr const char* kMakeRoom =
@@ -107,26 +91,22 @@ constexpr const char* kRestart = "restart the exporter; the last flights are sti
 }  // namespace
 
 void write_flights(int socket, const FlightFolder& folder) {
-  answer_about(socket, [&] { folder.check(); });
-  for (Header header; receive_all(socket, &header, sizeof header);) {
-    // Nobody but an attacker within the exporter sends such a thing.
-    if (header.name_size > FlightFolder::kLongestName || header.size > kLargest) return;
-    std::string name(header.name_size, '\0'), bytes(static_cast<std::size_t>(header.size), '\0');
-    if (!receive_all(socket, name.data(), name.size()) || !receive_all(socket, bytes.data(), bytes.size())) return;
-    if (!FlightFolder::is_name(name)) return;
-    answer_about(socket, [&] { folder.keep(name, bytes); });
-  }
+  report_start(socket, outcome_of([&] { folder.check(); }));
+  serve_requests(socket, FlightFolder::kLongestName, kLargest,
+                 [&](const HelperRequest& flight) -> std::optional<HelperAnswer> {
+                   if (!FlightFolder::is_name(flight.first)) return std::nullopt;
+                   return outcome_of([&] { folder.keep(std::string(flight.first), flight.second); });
+                 });
 }
 
-void report_no_folder(int socket, int error, std::string_view what) { send_answer(socket, error, what); }
+void report_no_folder(int socket, int error, std::string_view what) { report_start(socket, answer_of(error, what)); }
 
 FlightKeeper::FlightKeeper(std::shared_ptr<const Flights> flights, UniqueFd socket, Log& log, milliseconds time_limit)
     : flights_(std::move(flights)), socket_(std::move(socket)), log_(log), time_limit_(time_limit) {
-  Waiter waiter(socket_.get(), time_limit_, nullptr);
-  const Answer answer = receive_answer(socket_.get(), waiter);
-  if (answer.error == ENOSPC || answer.error == EDQUOT) {
+  const HelperAnswer& answer = receive_answer(socket_, {socket_.descriptor(), time_limit_, nullptr});
+  if (answer.code == ENOSPC || answer.code == EDQUOT) {
     log_.write(LogLevel::warn, "flights cannot be written", {{"error", text_of(answer)}, {"hint", kMakeRoom}});
-  } else if (answer.error != 0) {
+  } else if (answer.code != 0) {
     throw std::runtime_error(text_of(answer));
   }
 }
@@ -159,10 +139,7 @@ void FlightKeeper::write(const Flight& flight, const std::stop_token& stop) {
     const std::string name = FlightFolder::name_of(flight);
     const std::string bytes = flight_trace(flight, boottime_offset());
     if (bytes.size() > kLargest) throw std::length_error("the flight is too large");
-    const Header header{static_cast<std::uint32_t>(name.size()), 0, bytes.size()};
-    const void* const raw = &header;
-    message_.reserve(sizeof header + name.size() + bytes.size());
-    message_.append(static_cast<const char*>(raw), sizeof header).append(name).append(bytes);
+    socket_.put({.first = name, .second = bytes});
     is_unanswered_ = true;
     if (const std::string problem = exchange(stop); !problem.empty()) return failed(problem, kMakeRoom);
     ++kept_;
@@ -172,20 +149,16 @@ void FlightKeeper::write(const Flight& flight, const std::stop_token& stop) {
   } catch (const std::length_error& error) {
     failed(error.what(), "shorten --flight.length");
   } catch (const std::exception& error) {
-    socket_.reset();  // what would come over it belongs to this flight
+    socket_.close();  // what would come over it belongs to this flight
     failed(error.what(), kRestart);
   }
 }
 
-// Sends what is left of the message, and waits for the answer: what went wrong, or "". Throws NoAnswer.
+// What went wrong with the newest flight, or "". Throws NoAnswer.
 std::string FlightKeeper::exchange(const std::stop_token& stop) {
-  Waiter waiter(socket_.get(), time_limit_, &stop);
-  if (send_rest(socket_.get(), message_, sent_, waiter) != Exchange::done) fail_for_end();
-  message_ = {};
-  sent_ = 0;
-  const Answer answer = receive_answer(socket_.get(), waiter);
+  const HelperAnswer& answer = receive_answer(socket_, {socket_.descriptor(), time_limit_, &stop});
   is_unanswered_ = false;
-  return answer.error == 0 ? std::string() : text_of(answer);
+  return answer.code == 0 ? std::string() : text_of(answer);
 }
 
 void FlightKeeper::failed(const std::string& error, const char* hint) {

@@ -2,14 +2,12 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
-#include <utility>
 
 #include "igpu/unique_fd.h"
+#include "platform/helper_socket.h"
 #include "push/push_target.h"
 
 // The exporter parses nothing that a receiver sends, and holds no token: a separate process for each receiver does and
@@ -26,9 +24,6 @@ class HelperTarget final : public PushTarget {
  public:
   // Waits for the first report. Throws std::runtime_error with the reason if the other process could not start.
   HelperTarget(std::unique_ptr<PushReadings> readings, UniqueFd socket);
-  ~HelperTarget() override;
-  HelperTarget(const HelperTarget&) = delete;
-  HelperTarget& operator=(const HelperTarget&) = delete;
 
   std::string_view name() const override { return readings_->name(); }
   PushItem encode(const PageView& page, std::chrono::system_clock::time_point time) override {
@@ -39,22 +34,11 @@ class HelperTarget final : public PushTarget {
   void stop(const PushWait& wait) override;
 
  private:
-  enum class Request : std::uint32_t;
-  struct Head;
-  struct Answer;
-  friend void serve_push(int socket, PushClient& client);
-  friend void report_no_start(int socket, std::string_view why);
-
-  PushOutcome ask(Request what, std::string_view bytes, const PushWait& wait);
+  PushOutcome ask(std::uint32_t what, std::string_view bytes, const PushWait& wait);
   PushOutcome ended();
 
   std::unique_ptr<PushReadings> readings_;
-  UniqueFd socket_;      // empty: the other process has ended
-  std::string message_;  // the rest of a request that the other process has begun to read, then the newest
-  std::size_t sent_ = 0, begun_ = 0;
-  std::unique_ptr<Answer> answer_;  // as far as it came
-  std::size_t received_ = 0;
-  std::uint32_t serial_ = 0, answered_ = 0;  // of the last request and of the last answer
+  HelperSocket socket_;
 };
 
 }  // namespace igpu::exporter

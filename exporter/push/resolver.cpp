@@ -3,55 +3,45 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "igpu/words.h"
 
 namespace igpu::exporter {
 namespace {
 
-struct Addresses {
-  std::uint32_t serial = 0;
-  int error = 0;                                              // a code of getaddrinfo(3)
-  std::array<std::array<char, INET6_ADDRSTRLEN>, 8> texts{};  // until the first empty one
-};
+constexpr std::size_t kMostAddresses = 8;
 
 struct FreeAddresses {
   void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
 };
 
-void look_up(const PushEndpoint& endpoint, Addresses& found) {
+// The addresses, separated by commas, or a code of getaddrinfo(3).
+HelperAnswer look_up(const PushEndpoint& endpoint) {
+  HelperAnswer answer;
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* first = nullptr;
-  found.error = ::getaddrinfo(endpoint.host.c_str(), nullptr, &hints, &first);
-  if (found.error != 0) return;
+  const int error = ::getaddrinfo(endpoint.host.c_str(), nullptr, &hints, &first);
+  answer.code = static_cast<std::uint32_t>(error);
+  if (error != 0) return answer;
   const std::unique_ptr<addrinfo, FreeAddresses> list(first);
-  std::size_t count = 0;
-  for (const addrinfo* at = first; at != nullptr && count < found.texts.size(); at = at->ai_next) {
-    std::array<char, INET6_ADDRSTRLEN>& text = found.texts[count];
-    if (::getnameinfo(at->ai_addr, at->ai_addrlen, text.data(), INET6_ADDRSTRLEN, nullptr, 0, NI_NUMERICHOST) == 0)
-      ++count;
+  std::vector<std::string> found;
+  for (const addrinfo* at = first; at != nullptr && found.size() < kMostAddresses; at = at->ai_next) {
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    if (::getnameinfo(at->ai_addr, at->ai_addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0)
+      found.emplace_back(text.data());
   }
-  if (count == 0) found.error = EAI_NONAME;
-}
-
-// The newest request that is there. False: the other process has ended.
-bool next_request(int socket, std::uint32_t& serial) {
-  int flags = 0;
-  for (;;) {
-    const ssize_t size = ::recv(socket, &serial, sizeof serial, flags);
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0 && errno == EAGAIN) return true;
-    if (size != sizeof serial) return false;
-    flags = MSG_DONTWAIT;
-  }
+  put_text(joined(found, ","), answer.detail);
+  return answer;
 }
 
 }  // namespace
@@ -60,49 +50,37 @@ void prepare_to_resolve(const PushEndpoint& endpoint) {
   // With two servers that do not answer and one search domain, 8 s: less than an attempt to deliver has, so that there
   // is time for the address that worked.
   (void)::setenv("RES_OPTIONS", "timeout:2 attempts:1", 0);
-  Addresses unused;
-  look_up(endpoint, unused);
+  (void)look_up(endpoint);
 }
 
 void serve_addresses(int socket, const PushEndpoint& endpoint) {
-  for (;;) {
-    Addresses found;
-    if (!next_request(socket, found.serial)) return;
-    look_up(endpoint, found);
-    if (::send(socket, &found, sizeof found, MSG_NOSIGNAL) != sizeof found) return;
-  }
+  serve_requests(socket, 0, 0, [&](const HelperRequest&) -> std::optional<HelperAnswer> {
+    return has_more_requests(socket) ? HelperAnswer() : look_up(endpoint);  // one that was given up needs none
+  });
 }
 
 Resolver::Resolved Resolver::resolve(const PushWait& wait) {
-  const auto ended = [] { return Resolved{{}, "the process that resolves names has ended: restart the exporter"}; };
-  ++serial_;
-  // A filled socket is one whose process hangs in the resolver.
-  if (::send(socket_.get(), &serial_, sizeof serial_, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof serial_ && errno != EAGAIN)
-    return ended();
-  for (;;) {
-    const PushWait::Ended how = wait.on(socket_.get(), POLLIN);
-    if (how == PushWait::Ended::interrupted) return {};
-    if (how == PushWait::Ended::late)
-      return {{}, "the name " + host_ + " is not resolved in time; check the URL and this machine's DNS"};
-    Addresses found;
-    const ssize_t size = ::recv(socket_.get(), &found, sizeof found, MSG_DONTWAIT);
-    if (size < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    // Each request has at most one answer, in their order.
-    if (size != sizeof found || found.serial <= answered_ || found.serial > serial_) return ended();
-    answered_ = found.serial;
-    if (answered_ != serial_) continue;  // to a request that was given up
-    Resolved resolved;
-    for (std::array<char, INET6_ADDRSTRLEN>& text : found.texts) {
-      text.back() = '\0';
-      if (is_address(text.data())) resolved.addresses.emplace_back(text.data());
-    }
-    if (resolved.addresses.empty()) {
-      resolved.problem = "the name " + host_ +
-                         " cannot be resolved: " + ::gai_strerror(found.error == 0 ? EAI_NONAME : found.error) +
-                         "; check the URL and this machine's DNS";
-    }
-    return resolved;
+  socket_.put({});
+  PushWait::Ended how = PushWait::Ended::ready;
+  const HelperSocket::Exchange exchange = socket_.finish([&](short events) {
+    how = wait.on(socket_.descriptor(), events);
+    return how == PushWait::Ended::ready;
+  });
+  if (exchange == HelperSocket::Exchange::ended)
+    return {{}, "the process that resolves names has ended: restart the exporter"};
+  if (how == PushWait::Ended::interrupted) return {};
+  if (how == PushWait::Ended::late)
+    return {{}, "the name " + host_ + " is not resolved in time; check the URL and this machine's DNS"};
+  Resolved resolved;
+  for (std::string_view rest = socket_.answer().detail.data(); !rest.empty();) {
+    std::string address(take_until(rest, ','));
+    if (is_address(address)) resolved.addresses.push_back(std::move(address));
   }
+  if (!resolved.addresses.empty()) return resolved;
+  const int error = static_cast<int>(socket_.answer().code);
+  resolved.problem = "the name " + host_ + " cannot be resolved: " + ::gai_strerror(error == 0 ? EAI_NONAME : error) +
+                     "; check the URL and this machine's DNS";
+  return resolved;
 }
 
 }  // namespace igpu::exporter

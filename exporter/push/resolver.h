@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "igpu/unique_fd.h"
+#include "platform/helper_socket.h"
 #include "push/address.h"
 #include "push/wait.h"
 
 // A separate process resolves the name of a receiver, so that the one that talks to the receiver needs neither UDP nor
-// files of the name service (docs/sandbox.md). The two share a socket pair (SOCK_SEQPACKET).
+// files of the name service (docs/sandbox.md).
 namespace igpu::exporter {
 
 // Loads the resolver's modules. Called in the resolving process before its filter of system calls is on. The name need
@@ -33,9 +33,8 @@ class Resolver {
   Resolved resolve(const PushWait& wait);
 
  private:
-  UniqueFd socket_;
+  HelperSocket socket_;
   std::string host_;
-  std::uint32_t serial_ = 0, answered_ = 0;  // of the last request and of the last answer
 };
 
 }  // namespace igpu::exporter

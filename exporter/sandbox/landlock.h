@@ -13,9 +13,9 @@
 namespace igpu::exporter {
 
 struct FileAccess {
-  std::vector<std::string> readable;           // folders with their content, or files; missing ones are skipped
-  std::vector<std::string> listable;           // folders that may be listed, with their subfolders
-  std::vector<std::string> devices;            // readable, with device ioctls
+  std::vector<std::string> readable{};         // folders with their content, or files; missing ones are skipped
+  std::vector<std::string> listable{};         // folders that may be listed, with their subfolders
+  std::vector<std::string> devices{};          // readable, with device ioctls
   std::vector<std::uint16_t> connect_ports{};  // TCP
   std::vector<std::string> writable{};         // folders in which files may be made, written, renamed and removed
 };

@@ -2,8 +2,6 @@
 #include "sandbox/sandbox.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +12,7 @@
 #include <utility>
 
 #include "igpu/unique_fd.h"
+#include "igpu/words.h"
 #include "platform/callers_rights.h"
 #include "sandbox/layer_report.h"
 #include "sandbox/privileges.h"
@@ -22,12 +21,6 @@
 
 namespace igpu::exporter {
 namespace {
-
-#ifdef IGPU_INSTRUMENTED
-constexpr bool kInstrumented = true;
-#else
-constexpr bool kInstrumented = false;
-#endif
 
 // The runtime of a sanitizer traces this process from another one; coverage is written at the end.
 LayerOutcome instrumented() { return LayerOutcome::missing("this build is instrumented (sanitizer or coverage)", ""); }
@@ -55,72 +48,6 @@ void mark_missing(LayerOutcome& outcome, std::size_t uncovered, std::size_t thre
       std::to_string(uncovered) + " of " + std::to_string(threads) + " threads are without it", "please report this");
 }
 
-// A process beside this one, which ends with its socket.
-struct Helper {
-  const char* name;
-  bool confined = true;
-  CapabilitySet keep = 0;
-  CapabilitySet to_prepare = 0;  // as well
-  const FileAccess& files;
-  std::function<LayerOutcome(int socket)> filter;
-  bool as_nobody = false;                      // where this process is root
-  std::function<void(int socket)> begin = {};  // with all privileges
-  std::function<void(int socket)> prepare = {};
-  const std::function<void(int socket)>& serve;
-  int socket_type = SOCK_SEQPACKET;
-};
-
-// Signals that end this process reach the whole group or service; it still has to serve the last scrapes.
-[[noreturn]] void run_helper(const Helper& helper, int socket) {
-  sigset_t all;
-  ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  (void)::prctl(PR_SET_NAME, helper.name);
-  constexpr int kSocket = STDERR_FILENO + 1;
-  if (::dup2(socket, kSocket) < 0) ::_exit(1);  // inherited sockets, and the other end, are not for this process
-  ::closefrom(kSocket + 1);
-  if (!kInstrumented) {  // the exporter's log and terminal are not for it either; a sanitizer's report is
-    const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    for (int standard = STDIN_FILENO; nothing && standard <= STDERR_FILENO; ++standard)
-      (void)::dup2(nothing.get(), standard);
-  }
-  std::vector<UniqueFd> held;
-  try {
-    if (helper.begin) helper.begin(kSocket);
-    wipe_environment();
-    if (helper.confined && helper.as_nobody) become_nobody();
-    if (helper.confined || has_rights_of_its_file()) (void)drop_capabilities(helper.keep | helper.to_prepare);
-    if (helper.confined) (void)forbid_new_privileges();
-    // Also while it does not read its socket. A change of the user would clear it.
-    (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const bool confined = helper.confined && !kInstrumented;
-    if (confined) (void)confine_files(helper.files, held);
-    if (helper.prepare) helper.prepare(kSocket);
-    if (helper.to_prepare != 0) (void)limit_capabilities(helper.keep & own_capabilities().permitted);
-    if (confined) (void)helper.filter(kSocket);
-    helper.serve(kSocket);
-  } catch (const std::exception&) {
-    ::_exit(1);  // the exporter reports what is wrong
-  }
-  ::_exit(0);
-}
-
-// Returns this process' end of the socket.
-int start_helper(const Helper& helper) {
-  std::array<int, 2> ends{-1, -1};
-  if (::socketpair(AF_UNIX, helper.socket_type | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    throw std::system_error(errno, std::generic_category(), "socketpair");
-  UniqueFd own(ends[0]);
-  const UniqueFd others(ends[1]);
-  const pid_t child = ::fork();
-  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (child == 0) {
-    own.reset();
-    run_helper(helper, others.get());
-  }
-  return own.release();
-}
-
 }  // namespace
 
 Sandbox::Sandbox(SandboxPlan plan) : plan_(std::move(plan)) {
@@ -142,65 +69,30 @@ void Sandbox::protect_memory() {
   at(Layer::core_dumps) = kInstrumented ? instrumented() : forbid_core_dumps();
 }
 
+UniqueFd Sandbox::start(Helper helper) const {
+  helper.confined = plan_.on;
+  return start_helper(helper);
+}
+
 std::optional<int> Sandbox::start_event_opener(const OpenSysfs& open) {
   if (!plan_.on || !plan_.uses.reads_kernel) return std::nullopt;
   counting_ = capabilities_to_count();
   std::function<void(int socket)> serve;  // in the other process
   receivers_.push_back(start_helper({.name = "event-opener",
+                                     .passes_descriptors = true,
                                      .keep = counting_,
                                      .to_prepare = capability::set(capability::kSysChroot),
                                      .files = plan_.event_files,
-                                     .filter = &filter_calls_of_event_opener,
                                      .prepare =
                                          [&](int) {
                                            serve = open();
                                            for (const std::string& sysfs : plan_.event_files.readable)
                                              if (!kInstrumented) (void)leave_files(sysfs);
                                          },
-                                     .serve = serve}));
+                                     .filter = &filter_calls_of_event_opener,
+                                     .serve = [&serve](int socket) { serve(socket); }})
+                           .release());
   return receivers_.back();
-}
-
-UniqueFd Sandbox::start_push_client(std::uint16_t port, const std::function<void(int socket)>& begin,
-                                    const std::function<void(int socket)>& serve) const {
-  FileAccess files = plan_.push_files;
-  files.connect_ports = {port};
-  return UniqueFd(start_helper({.name = "push-client",
-                                .confined = plan_.on,
-                                .files = files,
-                                .filter = [](int) { return filter_calls_of_push_client(); },
-                                .as_nobody = true,
-                                .begin = begin,
-                                .serve = serve,
-                                .socket_type = SOCK_STREAM}));
-}
-
-UniqueFd Sandbox::start_resolver(bool asks_avahi, const std::function<void(int socket)>& prepare,
-                                 const std::function<void(int socket)>& serve) const {
-  FileAccess files = plan_.resolver_files;
-  files.connect_ports = {53};  // DNS over TCP, for long answers
-  return UniqueFd(start_helper({.name = "push-resolver",
-                                .confined = plan_.on,
-                                .files = files,
-                                .filter = [asks_avahi](int) { return filter_calls_of_resolver(asks_avahi); },
-                                .as_nobody = true,
-                                .prepare = prepare,
-                                .serve = serve}));
-}
-
-UniqueFd Sandbox::start_flight_writer(const std::string& folder, const std::function<int(int socket)>& open,
-                                      const std::function<void(int socket)>& serve) const {
-  FileAccess files;
-  files.writable.push_back(folder);
-  int opened = -1;  // in the other process
-  return UniqueFd(
-      start_helper({.name = "flight-writer",
-                    .confined = plan_.on,
-                    .files = files,
-                    .filter = [&opened](int socket) { return filter_calls_of_flight_writer(socket, opened); },
-                    .prepare = [&opened, &open](int socket) { opened = open(socket); },
-                    .serve = serve,
-                    .socket_type = SOCK_STREAM}));
 }
 
 void Sandbox::drop_privileges() {
@@ -281,25 +173,20 @@ void Sandbox::report(Log& log) const {
 
 namespace {
 
-// One outcome per line: "1<tab>detail<tab>hint".
+// Three lines for each outcome.
 std::string written(const SandboxOutcomes& outcomes) {
   std::string text;
-  for (const LayerOutcome& outcome : outcomes) {
-    text += std::string(outcome.on ? "1" : "0") + '\t' + outcome.detail + '\t' + outcome.hint + '\n';
-  }
+  for (const LayerOutcome& outcome : outcomes)
+    text += std::string(outcome.on ? "on" : "") + '\n' + outcome.detail + '\n' + outcome.hint + '\n';
   return text;
 }
 
 bool read_back(std::string_view text, SandboxOutcomes& outcomes) {
   for (LayerOutcome& outcome : outcomes) {
-    const std::size_t first = text.find('\t');
-    const std::size_t second = first == text.npos ? text.npos : text.find('\t', first + 1);
-    const std::size_t end = text.find('\n');
-    if (second == text.npos || end == text.npos || second > end) return false;
-    outcome.on = text.substr(0, first) == "1";
-    outcome.detail = text.substr(first + 1, second - first - 1);
-    outcome.hint = text.substr(second + 1, end - second - 1);
-    text.remove_prefix(end + 1);
+    if (text.empty()) return false;
+    outcome.on = take_until(text, '\n') == "on";
+    outcome.detail = take_until(text, '\n');
+    outcome.hint = take_until(text, '\n');
   }
   return true;
 }

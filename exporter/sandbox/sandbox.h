@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,9 +9,7 @@
 
 #include "igpu/log.h"
 #include "igpu/unique_fd.h"
-#include "sandbox/capabilities.h"
-#include "sandbox/landlock.h"
-#include "sandbox/layer.h"
+#include "sandbox/helper.h"
 
 namespace igpu::exporter {
 
@@ -51,20 +48,9 @@ class Sandbox {
   // are no perf events to open, or the sandbox is off. Throws std::system_error.
   using OpenSysfs = std::function<std::function<void(int socket)>()>;
   std::optional<int> start_event_opener(const OpenSysfs& open);
-  // Likewise: forks a process that talks to the receiver of a push at this port, also with the sandbox off. begin: what
-  // it does with the privileges of the start, such as reading its credentials; what it throws ends the process. Returns
-  // this process' end of a stream socket.
-  UniqueFd start_push_client(std::uint16_t port, const std::function<void(int socket)>& begin,
-                             const std::function<void(int socket)>& serve) const;
-  // Called by `begin`: forks a process that resolves a name. prepare: what it does under Landlock, with its privileges
-  // dropped, before its filter of system calls is on. Returns the caller's end of a socket of packets.
-  UniqueFd start_resolver(bool asks_avahi, const std::function<void(int socket)>& prepare,
-                          const std::function<void(int socket)>& serve) const;
-  // Likewise: forks a process that writes into this folder and nowhere else, also with the sandbox off. open: opens the
-  // folder, under Landlock, with its privileges dropped; returns the descriptor; what it throws ends the process.
-  // Returns this process' end of a stream socket, on which no descriptor can be received.
-  UniqueFd start_flight_writer(const std::string& folder, const std::function<int(int socket)>& open,
-                               const std::function<void(int socket)>& serve) const;
+  // Likewise: starts another helper, also with the sandbox off, which then does not confine it. Returns this process'
+  // end of the socket.
+  UniqueFd start(Helper helper) const;
   void drop_privileges();      // sockets are bound, no other thread exists: capabilities, no_new_privs
   void confine_clients();      // collectors' threads exist, threads that serve clients do not: Landlock, capabilities
   void filter_system_calls();  // before the first request: seccomp; then verifies all layers
@@ -73,6 +59,7 @@ class Sandbox {
 
   const LayerOutcome& outcome(Layer layer) const { return outcomes_[static_cast<std::size_t>(layer)]; }
   const SandboxOutcomes& outcomes() const { return outcomes_; }
+  const SandboxPlan& plan() const { return plan_; }
 
   // Logs one line with the layers that are on, and one for each missing layer, with its hint.
   void report(Log& log) const;

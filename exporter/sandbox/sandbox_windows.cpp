@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <exception>
 #include <filesystem>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -125,11 +124,6 @@ void Sandbox::protect_memory() {
 
 std::optional<int> Sandbox::start_event_opener(const OpenSysfs& /*open*/) {
   return std::nullopt;  // there are no perf events
-}
-
-UniqueFd Sandbox::start_flight_writer(const std::string& /*folder*/, const std::function<int(int socket)>& /*open*/,
-                                      const std::function<void(int socket)>& /*serve*/) const {
-  throw std::runtime_error("--flight.directory is not available on Windows");
 }
 
 void Sandbox::drop_privileges() {

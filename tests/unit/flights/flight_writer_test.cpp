@@ -173,8 +173,8 @@ TEST_CASE("a disk that is slow costs the flights of that time; when it answers, 
   CHECK(log.lines()[0].text.find("when the disk answers") != std::string::npos);
   {
     const Writer writer(std::move(disk.writer), scratch.path(""));
-    std::array<char, 64> report{};  // the disk's own, at its start: the exporter has had one
-    REQUIRE(::recv(disk.exporter.get(), report.data(), report.size(), MSG_WAITALL) == 64);
+    HelperAnswer report;  // the disk's own, at its start: the exporter has had one
+    REQUIRE(::recv(disk.exporter.get(), &report, sizeof report, MSG_WAITALL) == sizeof report);
     const std::jthread to_disk([from = slow.writer.get(), to = disk.exporter.get()] { copy(from, to); });
     const std::jthread to_exporter([from = disk.exporter.get(), to = slow.writer.get()] { copy(from, to); });
     // The first one is written late, and the next one in time.
@@ -204,9 +204,10 @@ TEST_CASE("a writer that does not answer does not keep the exporter from ending"
 }
 
 TEST_CASE("the writer ends when it is sent what is no flight") {
-  struct Header {
-    std::uint32_t name_size, reserved;
-    std::uint64_t size;
+  struct Head {
+    std::uint32_t serial, what;
+    std::int64_t milliseconds;
+    std::uint64_t name_size, size;
   };
   const std::vector<std::pair<std::string, std::uint64_t>> wrong{{"../outside", 1},
                                                                  {"flight-/../outside.pftrace", 1},
@@ -218,7 +219,7 @@ TEST_CASE("the writer ends when it is sent what is no flight") {
     Ends ends;
     {
       const Writer writer(std::move(ends.writer), scratch.path("flights"));
-      const Header header{static_cast<std::uint32_t>(name.size()), 0, size};
+      const Head header{1, 0, 0, name.size(), size};
       const void* const raw = &header;
       (void)::send(ends.exporter.get(), raw, sizeof header, MSG_NOSIGNAL);
       (void)::send(ends.exporter.get(), name.data(), name.size(), MSG_NOSIGNAL);
