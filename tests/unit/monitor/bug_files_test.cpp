@@ -76,7 +76,7 @@ class Scene {
   capture::Masks masks_;
 };
 
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -177,7 +177,7 @@ TEST_CASE("no error state, and a dump of another device, are not in it") {
   s.gpus.pop_back();
   s.take();
   CHECK(s.file(kErrorState) == "(none)");
-  for (const auto& [path, content] : s.outcome.files) CHECK_FALSE(contains(content, "secret"));
+  for (const auto& [path, content] : s.outcome.files) CHECK_FALSE(holds(content, "secret"));
 }
 
 TEST_CASE("of a dump that is too large the start, and the reason; one that is gone or fails stops nothing") {
@@ -192,7 +192,7 @@ TEST_CASE("of a dump that is too large the start, and the reason; one that is go
   gone.m.tree.remove("sys/class/devcoredump/devcd3/data");
   gone.take();
   CHECK(gone.file(kDump) == "(none)");
-  CHECK(contains(gone.file("proc/sys/kernel/osrelease"), "6.17.9"));
+  CHECK(holds(gone.file("proc/sys/kernel/osrelease"), "6.17.9"));
 
   Scene failing;
   failing.dump("x");
