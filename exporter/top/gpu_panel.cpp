@@ -251,9 +251,8 @@ class Painter {
     }
     if (host.channel_rates.empty()) return;
     const std::size_t count = host.channel_rates.size();
-    (void)canvas().put(0, y_++,
-                       std::to_string(count) + (count == 1 ? " channel" : " channels") + ", pictures per second",
-                       Style::strong);
+    const std::string what = group.empty() ? ", none is stalled" : ", pictures per second";
+    (void)canvas().put(0, y_++, std::to_string(count) + (count == 1 ? " channel" : " channels") + what, Style::strong);
     flow({group});
   }
 

@@ -295,6 +295,8 @@ TEST_CASE("channels have their pictures per second; in little room only those th
   const std::string full = text(shown, {.detail = Detail::full}), line = text(shown, {.detail = Detail::line});
   CHECK(has(full, "3 channels, pictures per second\n  news 25.0 of 25.0  sport stalled 12 s  new 30.0\n"));
   CHECK(has(line, "3 channels, pictures per second\n  sport stalled 12 s\n"));
+  shown.hosts.front().channel_rates.erase(shown.hosts.front().channel_rates.begin() + 1);
+  CHECK(has(text(shown, {.detail = Detail::line}), "2 channels, none is stalled\n"));
 }
 
 TEST_CASE("without Unicode the screen is ASCII") {
