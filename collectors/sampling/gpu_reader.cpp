@@ -7,9 +7,6 @@
 #include <utility>
 
 #include "source/engine_events.h"
-#include "source/hwmon_files.h"
-#include "source/powercap.h"
-#include "source/rapl_events.h"
 
 namespace igpu::sampling {
 namespace {
@@ -18,7 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr Nanoseconds kSearchAgain = 5s;
 constexpr unsigned kSearches = 12;  // for a minute; what is missing then is missing until the GPU is rebound
-constexpr Nanoseconds kRetryPmu = 10s;
+constexpr Nanoseconds kRetryRefused = 10s;
 constexpr Nanoseconds kCheckPmu = 1s;  // whether it is still the same one
 
 // A user of the GPU's power is one that stays for so long: the readings of a scrape are users too, for milliseconds.
@@ -31,12 +28,14 @@ constexpr Nanoseconds kLongestPowerWindow = 15s;
 }  // namespace
 
 GpuReader::GpuReader(Machine& machine, AccessibleGpu gpu)
-    : machine_(machine), gpu_(std::move(gpu)), enabled_vfs_(machine.sys, gpu_.gpu) {
+    : machine_(machine),
+      gpu_(std::move(gpu)),
+      enabled_vfs_(machine.sys, gpu_.gpu),
+      energy_(machine, memory_, gpu_.gpu, kRetryRefused) {
   layout_.device = gpu_.gpu.address;
   pmu_ = std::make_unique<PmuSession>(
       machine_, memory_,
       gpu_pmu_name(machine_.sys, to_string(gpu_.gpu.driver), gpu_.gpu.address, stands_for_package(gpu_.gpu)));
-  if (stands_for_package(gpu_.gpu)) rapl_ = std::make_unique<PmuSession>(machine_, memory_, "power", "power/");
 }
 
 bool GpuReader::read(SampleFrame& frame) {
@@ -57,7 +56,7 @@ bool GpuReader::read(SampleFrame& frame) {
   if (awake_anyway || may_have_clock(frame)) read_gts(frame, awake_anyway);
   // RAPL is not the GPU's own.
   if (awake_anyway || gpu_.gpu.kind == GpuKind::integrated) {
-    if (domains_.empty() && domain_search_.is_due(frame.time)) find_domains();
+    if ((!energy_.found() || energy_.unreadable()) && domain_search_.is_due(frame.time)) energy_.find();
     read_energy(frame);
   }
   return !std::exchange(layout_changed_, false);
@@ -193,44 +192,6 @@ std::size_t GpuReader::reason_index(std::string_view reason) {
   return index;
 }
 
-void GpuReader::add_files(std::string name, std::string_view source, Watts most, Attribute file) {
-  const auto known = std::find_if(layout_.domains.begin(), layout_.domains.end(),
-                                  [&](const FrameLayout::Domain& domain) { return domain.name == name; });
-  const auto index = static_cast<std::size_t>(known - layout_.domains.begin());
-  if (known == layout_.domains.end()) {
-    if (domains_.size() == kDomains) return;
-    layout_.domains.push_back({std::move(name), source});
-    domains_.push_back({{}, {}, most, {}, {}});
-    layout_changed_ = true;
-  }
-  if (!domains_[index].event) domains_[index].files.push_back(std::move(file));
-}
-
-void GpuReader::find_domains() {
-  if (gpu_.gpu.kind == GpuKind::discrete) {
-    Hwmon hwmon = Hwmon::of_gpu(machine_.sys, gpu_.gpu);
-    const Watts most = hwmon.highest_power();
-    for (Hwmon::Channel& channel : hwmon.energies) add_files(channel.name, "hwmon", most, std::move(channel.attribute));
-    return;
-  }
-  if (!rapl_) return;
-  const std::vector<std::string> events = rapl_->events().value_or({});
-  for (const RaplEvent& known : kRaplEvents) {
-    if (std::find(events.begin(), events.end(), known.event) == events.end()) continue;
-    layout_.domains.push_back({std::string(known.domain), "rapl_pmu"});
-    domains_.push_back({rapl_->want(known.event), {}, kMostRaplPower, {}, {}});
-    layout_changed_ = true;
-  }
-  if (!domains_.empty() && rapl_->refresh(++pass_)) return;
-  // It may not be used: the files, which only root may read.
-  std::vector<PowercapZone> zones = powercap_zones(machine_.sys);
-  if (zones.empty()) return;
-  domains_.clear();
-  layout_.domains.clear();
-  for (PowercapZone& zone : zones)
-    add_files(std::string(zone.domain), "powercap", kMostRaplPower, std::move(zone.energy));
-}
-
 void GpuReader::read_engines(SampleFrame& frame) {
   if (engines_.empty()) return;
   const bool may_be_open = pmu_may_be_open();
@@ -247,7 +208,7 @@ void GpuReader::read_engines(SampleFrame& frame) {
   if (checks) pmu_checked_at_ = frame.time;
   outcome_ = checks ? pmu_->refresh(++pass_) : pmu_->reread(++pass_);
   if (!*outcome_) {
-    if (!pmu_->is_open()) retry_pmu_at_ = frame.time + kRetryPmu;
+    if (!pmu_->is_open()) retry_pmu_at_ = frame.time + kRetryRefused;
     for (Engine& engine : engines_) engine.last_active.reset();
     return;
   }
@@ -313,51 +274,30 @@ void GpuReader::read_gts(SampleFrame& frame, bool stays_awake) {
   }
 }
 
-std::optional<double> GpuReader::joules_of(Domain& domain) const {
-  if (domain.event) {
-    const auto joules = rapl_->scaled(*domain.event, kJoulesPerCount);
-    return joules ? std::optional(*joules) : std::nullopt;
-  }
-  double sum = 0;
-  for (Attribute& file : domain.files) {
-    const auto microjoules = file.number();
-    if (!microjoules) return std::nullopt;
-    sum += static_cast<double>(*microjoules) / 1e6;
-  }
-  return sum;
+std::size_t GpuReader::domain_index(const EnergySources::Domain& domain) {
+  if (layout_.domains.size() == kDomains) return kDomains;
+  layout_.domains.push_back({domain.name, domain.source});
+  layout_changed_ = true;
+  return layout_.domains.size() - 1;
 }
 
 void GpuReader::read_energy(SampleFrame& frame) {
   // Ticks come a little early or late.
-  if (domains_.empty() || frame.time - energy_read_at_ < kPowerWindow - kPowerWindow / 16) return;
+  if (!energy_.found() || frame.time - energy_read_at_ < kPowerWindow - kPowerWindow / 16) return;
   energy_read_at_ = frame.time;
-  Nanoseconds now = frame.time;
-  if (domains_.front().event) {
-    if (retry_rapl_at_ && frame.time < *retry_rapl_at_) return;
-    const bool read = bool(rapl_->refresh(++pass_));
-    retry_rapl_at_ = read || rapl_->is_open() ? std::nullopt : std::optional(frame.time + kRetryPmu);
-    const bool reopened = std::exchange(rapl_generation_, rapl_->generation()) != rapl_->generation();
-    now = rapl_->time();
-    if (!read || reopened)
-      for (Domain& domain : domains_) domain.last_time.reset();
-    if (!read) return;
-  }
-  for (std::size_t i = 0; i < domains_.size(); ++i) {
-    Domain& domain = domains_[i];
-    if (!domain.event) now = machine_.clock.now();
-    const std::optional<double> joules = joules_of(domain);
-    if (!joules) domain.last_time.reset();
-    if (!joules || *joules <= 0) continue;
-    // Up to a quarter of a second of it may be published at once. What exceeds that is a register that was reset.
-    const double most = domain.most.value * 1e6;
-    const std::uint64_t before = domain.microjoules.total();
-    const Advance step = domain.microjoules.advance_bounded(static_cast<std::uint64_t>(*joules * 1e6), 0,
-                                                            {.per_second = most, .at_once = most / 4}, now, now);
-    if (step == Advance::held) continue;
-    const double elapsed = to_seconds(now - std::exchange(domain.last_time, now).value_or(now)).value;
-    if (step == Advance::reset || elapsed <= 0 || elapsed > to_seconds(kLongestPowerWindow).value) continue;
-    const double used = static_cast<double>(domain.microjoules.total() - before) / 1e6;
-    if (used <= domain.most.value * (elapsed + 0.25)) frame.watts[i] = static_cast<float>(used / elapsed);
+  energy_.read(++pass_);
+  domains_.resize(energy_.domains().size());
+  auto domain = domains_.begin();
+  for (const EnergySources::Domain& read : energy_.domains()) {
+    auto& [index, last_count, last_time] = *domain++;
+    if (read.restarted || !read.outcome || !*read.outcome) last_time.reset();
+    if (!read.outcome || !*read.outcome) continue;
+    if (!index) index = domain_index(read);
+    if (!read.has_counted || read.held || *index == kDomains) continue;
+    const double used = read.joules(read.count - std::exchange(last_count, read.count));
+    const double elapsed = to_seconds(read.time - std::exchange(last_time, read.time).value_or(read.time)).value;
+    if (elapsed <= 0 || elapsed > to_seconds(kLongestPowerWindow).value) continue;
+    if (used <= read.most.value * (elapsed + 0.25)) frame.watts[*index] = static_cast<float>(used / elapsed);
   }
 }
 

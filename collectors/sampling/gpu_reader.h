@@ -9,8 +9,8 @@
 
 #include "machine/machine.h"
 #include "sampling/frame.h"
-#include "source/attribute.h"
 #include "source/drm_query.h"
+#include "source/energy_sources.h"
 #include "source/gpu_access.h"
 #include "source/gt_sysfs.h"
 #include "source/pmu_session.h"
@@ -52,13 +52,11 @@ class GpuReader {
       late = 0;
     }
   };
-  // Energy of one domain: an event of RAPL, or files.
+  // Power of one domain, by EnergySources::domains().
   struct Domain {
-    std::optional<PmuSession::Handle> event;
-    std::vector<Attribute> files;  // of all packages
-    Watts most;                    // upper bound of the domain's power
-    MonotonicCounter microjoules;
-    std::optional<Nanoseconds> last_time;  // of the last usable reading
+    std::optional<std::size_t> index;      // in the layout, once it is read; kDomains: there is no room for it
+    std::uint64_t last_count = 0;          // at the last usable reading
+    std::optional<Nanoseconds> last_time;  // of it
   };
 
   // Repeats a search for a minute: drivers create files late, and a permission may be granted later.
@@ -77,14 +75,12 @@ class GpuReader {
   static std::optional<std::uint64_t> active_of(const Engine& engine, const PmuSession::Values& values);
   void find_gts();
   void list_throttle_reasons();
-  void find_domains();
-  void add_files(std::string name, std::string_view source, Watts most, Attribute file);
   void read_engines(SampleFrame& frame);
   float busy_of(Engine& engine, const PmuSession::Values& values, Nanoseconds elapsed) const;
   bool may_have_clock(const SampleFrame& frame) const;
   void read_gts(SampleFrame& frame, bool stays_awake);
   void read_energy(SampleFrame& frame);
-  std::optional<double> joules_of(Domain& domain) const;
+  std::size_t domain_index(const EnergySources::Domain& domain);
   std::size_t reason_index(std::string_view reason);
   void stop_reading();
 
@@ -113,9 +109,7 @@ class GpuReader {
   std::vector<GtSysfs> gts_;
   bool listed_reasons_ = false;
 
-  std::unique_ptr<PmuSession> rapl_;
-  std::uint64_t rapl_generation_ = 0;
-  std::optional<Nanoseconds> retry_rapl_at_;  // set when the kernel refused to open it
+  EnergySources energy_;
   std::vector<Domain> domains_;
   Nanoseconds energy_read_at_{};
 };
