@@ -23,12 +23,13 @@ std::array<std::uint32_t, kEngineClasses> engines_by_class(const std::vector<Eng
 
 void XeEnginesCollector::BusyTime::add(std::uint64_t worked, std::uint64_t passed, double elapsed) {
   if (passed == 0) return;
-  // Time that is reported late, beyond the elapsed time, is counted in the next interval; more than that is invalid.
-  const std::uint64_t in_time = std::min(worked, passed);
-  const std::uint64_t late = std::min(published_late, passed - in_time);
-  published_late = std::min(published_late - late + std::min(worked - in_time, passed), passed);
-  const double share = static_cast<double>(in_time + late) / static_cast<double>(passed);
+  const double share = static_cast<double>(in_time.in_time(worked, passed)) / static_cast<double>(passed);
   nanoseconds.add(static_cast<std::uint64_t>(std::llround(share * elapsed)));
+}
+
+void XeEnginesCollector::BusyTime::advance(Nanoseconds time, std::uint64_t active, std::uint64_t total) {
+  if (const auto delta = window.advance(time, {active, total}))
+    ratio = clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->counts[1]));
 }
 
 XeEnginesCollector::Engine::Engine(const EngineInstance& engine, PmuSession& pmu, CounterMemory& memory,
@@ -83,13 +84,13 @@ void XeEnginesCollector::follow_functions(SampleSink& out) {
 
 void XeEnginesCollector::count_functions() {
   for (Engine& engine : engines_) {
-    for (const VirtualShare& share : engine.functions) pmu_.drop(share.active);
+    for (const VirtualShare& share : engine.functions) pmu_.drop(share.active.handle());
     engine.functions.clear();
     for (std::uint32_t vf = 1; vf <= functions_.number; ++vf) {
       MonotonicCounter& counter =
           memory_.counter("busy/vf" + std::to_string(vf) + "/gt" + engine.gt + "/" + engine.name);
       engine.functions.push_back(
-          {pmu_.want(kXeActiveTicks, xe_engine_terms(engine.instance, vf)), BusyTime(counter, min_window_), {}, {}});
+          {EventGain(pmu_.want(kXeActiveTicks, xe_engine_terms(engine.instance, vf))), BusyTime(counter, min_window_)});
     }
   }
 }
@@ -104,7 +105,7 @@ Reading<Unit> XeEnginesCollector::try_pmu(ScrapePass& pass) {
   if (!refreshed || source_ != XeEngineSource::automatic) return refreshed;
   // An engine whose event cannot be described would be missing while the PMU measures; its clients are not.
   for (const Engine& engine : engines_) {
-    const auto active = pmu_.count(engine.active);
+    const auto active = pmu_.count(engine.active.handle());
     if (!active.is_absent() || active.absent() != kNotDescribed) continue;
     pmu_.close();
     undescribed_ = true;
@@ -124,58 +125,42 @@ bool XeEnginesCollector::take_ticks() {
   bool active_at_all = false;
   stepped_back_ = false;
   const PmuSession::Values values = pmu_.values();
-  // Since the last read: the count of one event, into its last value; nothing at the first one.
-  const auto gained = [&](PmuSession::Handle handle, std::optional<std::uint64_t>& last,
-                          std::optional<std::uint64_t>& last_raw, std::uint64_t& raw) {
-    std::uint64_t gain = 0;
-    if (const auto count = values.count(handle)) {
-      if (last) gain = *count - *last;
-      last = *count;
-    }
-    if (const auto now = values.raw(handle)) {
-      stepped_back_ = stepped_back_ || (!reopened && last_raw && *now < *last_raw);
-      last_raw = *now;
-      raw += *now;
-    }
-    return gain;
-  };
   for (Engine& engine : engines_) {
     engine.busy.ratio.reset();
     if (reopened) {
       engine.busy.window.restart();
       engine.beyond_total = 0;
     }
-    const auto total = values.count(engine.total);
-    const auto raw_total = values.raw(engine.total);
-    if (!values.count(engine.active) || !total || !raw_total) continue;
-    const std::uint64_t in_total = engine.last_total ? *total - *engine.last_total : 0;
+    if (!values.count(engine.active.handle()) || !values.count(engine.total.handle())) continue;
+    (void)engine.total.take(values, reopened);
+    (void)engine.active.take(values, reopened);
+    const std::uint64_t in_total = engine.total.gain();
     const bool is_share = in_total != 0 && !engine.functions.empty();
     const std::uint64_t passed = is_share ? ticks_of_engine(in_total, since, hertz_) : in_total;
-    engine.last_total = *total;
     if (!reopened) engine.beyond_total += passed - in_total;
-    const std::uint64_t whole = *raw_total + engine.beyond_total;
-    std::uint64_t raw = 0;
-    const std::uint64_t own = gained(engine.active, engine.last_active, engine.last_raw, raw);
-    std::uint64_t worked = own;
+    const std::uint64_t whole = engine.total.raw() + engine.beyond_total;
+    std::uint64_t raw = engine.active.raw();
+    std::uint64_t worked = engine.active.gain();
+    bool stepped_back = engine.active.stepped_back();
     for (VirtualShare& share : engine.functions) {
       share.busy.ratio.reset();
       if (reopened) share.busy.window.restart();
-      std::uint64_t own_raw = 0;
-      const std::uint64_t gain = gained(share.active, share.last_active, share.last_raw, own_raw);
-      worked += gain;
-      raw += own_raw;
-      share.busy.add(gain, passed, elapsed);
-      if (const auto delta = share.busy.window.advance(time, {own_raw, whole}))
-        share.busy.ratio = clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->counts[1]));
+      (void)share.active.take(values, reopened);
+      stepped_back = stepped_back || share.active.stepped_back();
+      worked += share.active.gain();
+      raw += share.active.raw();
+      share.busy.add(share.active.gain(), passed, elapsed);
+      share.busy.advance(time, share.active.raw(), whole);
     }
     active_at_all = active_at_all || worked != 0;
     if (passed != 0) {
       engine.busy.add(worked, passed, elapsed);
-      const double own_share = std::min(static_cast<double>(own) / static_cast<double>(passed), 1.0);
+      const double own_share = std::min(static_cast<double>(engine.active.gain()) / static_cast<double>(passed), 1.0);
       engine.own_nanoseconds += static_cast<std::uint64_t>(std::llround(own_share * elapsed));
     }
-    if (const auto delta = engine.busy.window.advance(time, {raw, whole}))
-      engine.busy.ratio = clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->counts[1]));
+    if (stepped_back) engine.busy.window.restart();
+    stepped_back_ = stepped_back_ || stepped_back;
+    engine.busy.advance(time, raw, whole);
     if (engine.busy.ratio) awaits_ratio_ = false;
   }
   return active_at_all;
@@ -184,8 +169,8 @@ bool XeEnginesCollector::take_ticks() {
 void XeEnginesCollector::write_engines(bool with_ratios, SampleSink& out) const {
   const PmuSession::Values values = pmu_.values();
   for (const Engine& engine : engines_) {
-    const auto active = values.count(engine.active);
-    const auto total = values.count(engine.total);
+    const auto active = values.count(engine.active.handle());
+    const auto total = values.count(engine.total.handle());
     if (!active || !total) continue;
     out.add(EnginesCollector::kBusy, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"},
             Seconds{static_cast<double>(engine.busy.nanoseconds.total()) / 1e9});
@@ -368,7 +353,7 @@ std::optional<PmuSession::Handle> XeEnginesCollector::take_shares(std::vector<Vf
   for (const Engine& engine : engines_) {
     std::uint32_t vf = 0;
     for (const VirtualShare& share : engine.functions) {
-      if (!values.count(share.active)) return share.active;
+      if (!values.count(share.active.handle())) return share.active.handle();
       times.push_back({++vf, engine.gt, engine.name, engine.class_label(), share.busy.nanoseconds.total(),
                        is_open ? share.busy.ratio : std::nullopt});
     }

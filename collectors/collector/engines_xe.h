@@ -12,6 +12,7 @@
 #include "collector/engines_clients.h"
 #include "collector/engines_xe_sleep.h"
 #include "source/drm_query.h"
+#include "source/engine_busy.h"
 #include "source/sriov_files.h"
 
 namespace igpu {
@@ -35,15 +36,15 @@ class XeEnginesCollector final : public Collector {
     // Adds `worked` of `passed` ticks, which took `elapsed` nanoseconds.
     void add(std::uint64_t worked, std::uint64_t passed, double elapsed);
     MonotonicCounter& nanoseconds;
-    std::uint64_t published_late = 0;  // ticks
-    CounterWindow<2> window;           // active, total
+    void advance(Nanoseconds time, std::uint64_t active, std::uint64_t total);
+    EngineBusy in_time;
+    CounterWindow<2> window;  // active, total
     std::optional<Ratio> ratio;
   };
   // One engine for one virtual function.
   struct VirtualShare {
-    PmuSession::Handle active;
+    EventGain active;
     BusyTime busy;
-    std::optional<std::uint64_t> last_active, last_raw;
   };
   struct Engine {
     Engine(const EngineInstance& engine, PmuSession& pmu, CounterMemory& memory, Nanoseconds min_window);
@@ -52,11 +53,10 @@ class XeEnginesCollector final : public Collector {
     std::string gt;
     std::string name;
     EngineClass engine_class;
-    PmuSession::Handle active, total;
+    EventGain active, total;
     BusyTime busy;                      // of all functions
     std::uint64_t own_nanoseconds = 0;  // of function 0, since the GPU was bound
-    std::optional<std::uint64_t> last_active, last_total, last_raw;
-    std::uint64_t beyond_total = 0;  // ticks of the whole engine that are not in the total of function 0
+    std::uint64_t beyond_total = 0;     // ticks of the whole engine that are not in the total of function 0
     std::vector<VirtualShare> functions;
   };
 

@@ -131,7 +131,7 @@ void GpuReader::find_engines() {
     if (!events) return;
     for (const I915EngineEvent& event : i915_engine_events(*events))
       if (event.kind == "busy")
-        add(std::string(event.gt), event.engine, event.engine_class, {pmu_->want(event.event), {}, {}, {}, 0});
+        add(std::string(event.gt), event.engine, event.engine_class, {EventGain(pmu_->want(event.event)), {}});
     return;
   }
   const auto engines = xe_pmu_engines(machine_, gpu_.gpu, *pmu_, false);
@@ -139,13 +139,8 @@ void GpuReader::find_engines() {
   if (!engines) return;
   for (const EngineInstance& engine : *engines)
     add(std::to_string(engine.gt), xe_engine_name(engine), engine.engine_class,
-        {pmu_->want(kXeActiveTicks, xe_engine_terms(engine)),
-         pmu_->want(kXeTotalTicks, xe_engine_terms(engine)),
-         {},
-         {},
-         0,
-         engine,
-         {}});
+        {EventGain(pmu_->want(kXeActiveTicks, xe_engine_terms(engine))),
+         EventGain(pmu_->want(kXeTotalTicks, xe_engine_terms(engine))), engine});
   functions_ = {};  // of the new engines none is counted yet
 }
 
@@ -158,10 +153,10 @@ void GpuReader::follow_functions() {
   hertz_.reset();
   if (functions_.number > 0) hertz_ = xe_reference_clock(machine_.drm, gpu_.gpu.render_node);
   for (Engine& engine : engines_) {
-    for (const PmuSession::Handle handle : engine.functions) pmu_->drop(handle);
+    for (const EventGain& function : engine.functions) pmu_->drop(function.handle());
     engine.functions.clear();
     for (std::uint32_t vf = 1; vf <= functions_.number; ++vf)
-      engine.functions.push_back(pmu_->want(kXeActiveTicks, xe_engine_terms(engine.instance, vf)));
+      engine.functions.emplace_back(pmu_->want(kXeActiveTicks, xe_engine_terms(engine.instance, vf)));
   }
 }
 
@@ -199,7 +194,7 @@ void GpuReader::read_engines(SampleFrame& frame) {
   if (!may_be_open || wait) {
     if (pmu_->is_open()) pmu_->close();
     if (!may_be_open) outcome_.reset();
-    for (Engine& engine : engines_) engine.last_active.reset();
+    for (Engine& engine : engines_) engine.restart();
     return;
   }
   retry_pmu_at_.reset();
@@ -209,13 +204,13 @@ void GpuReader::read_engines(SampleFrame& frame) {
   outcome_ = checks ? pmu_->refresh(++pass_) : pmu_->reread(++pass_);
   if (!*outcome_) {
     if (!pmu_->is_open()) retry_pmu_at_ = frame.time + kRetryRefused;
-    for (Engine& engine : engines_) engine.last_active.reset();
+    for (Engine& engine : engines_) engine.restart();
     return;
   }
   const Nanoseconds elapsed = pmu_->time() - pmu_time_;
   pmu_time_ = pmu_->time();
   if (std::exchange(generation_, pmu_->generation()) != pmu_->generation())
-    for (Engine& engine : engines_) engine.last_active.reset();
+    for (Engine& engine : engines_) engine.restart();
   const PmuSession::Values values = pmu_->values();
   bool any = false;
   for (std::size_t i = 0; i < engines_.size(); ++i) {
@@ -225,39 +220,24 @@ void GpuReader::read_engines(SampleFrame& frame) {
   if (any) frame.engine_window = elapsed;
 }
 
-// Of all functions.
-std::optional<std::uint64_t> GpuReader::active_of(const Engine& engine, const PmuSession::Values& values) {
-  const auto own = values.raw(engine.active);
-  if (!own) return std::nullopt;
-  std::uint64_t sum = *own;
-  for (const PmuSession::Handle handle : engine.functions) sum += values.raw(handle).value_or(0);
-  return sum;
-}
-
 float GpuReader::busy_of(Engine& engine, const PmuSession::Values& values, Nanoseconds elapsed) const {
-  const auto active = active_of(engine, values);
-  if (!active) {
-    engine.last_active.reset();
-    return kNothing;
-  }
   auto passed = static_cast<std::uint64_t>(elapsed.count());
   if (engine.total) {
-    const auto total = values.raw(*engine.total);
-    const bool counted = total && engine.last_total && *total >= *engine.last_total;
-    passed = counted ? *total - *engine.last_total : 0;
+    passed = engine.total->take(values) ? engine.total->in_window() : 0;
     if (passed != 0 && !engine.functions.empty()) passed = ticks_of_engine(passed, elapsed, hertz_);
-    engine.last_total = total;
   }
-  const std::optional<std::uint64_t> last = std::exchange(engine.last_active, *active);
-  if (!last || *active < *last || passed == 0) {
-    engine.late = 0;
+  bool is_known = engine.active.take(values) && passed != 0;
+  std::uint64_t worked = engine.active.in_window();
+  for (EventGain& function : engine.functions) {
+    (void)function.take(values);
+    is_known = is_known && !function.stepped_back();
+    worked += function.in_window();
+  }
+  if (!is_known) {
+    engine.busy.restart();
     return kNothing;
   }
-  // Work beyond the elapsed time was published late: it counts in the next sample; more than that is invalid.
-  const std::uint64_t worked = *active - *last + engine.late;
-  const std::uint64_t in_time = std::min(worked, passed);
-  engine.late = std::min(worked - in_time, passed);
-  return static_cast<float>(static_cast<double>(in_time) / static_cast<double>(passed));
+  return static_cast<float>(static_cast<double>(engine.busy.in_time(worked, passed)) / static_cast<double>(passed));
 }
 
 void GpuReader::read_gts(SampleFrame& frame, bool stays_awake) {

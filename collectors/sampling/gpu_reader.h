@@ -11,6 +11,7 @@
 #include "sampling/frame.h"
 #include "source/drm_query.h"
 #include "source/energy_sources.h"
+#include "source/engine_busy.h"
 #include "source/gpu_access.h"
 #include "source/gt_sysfs.h"
 #include "source/pmu_session.h"
@@ -40,16 +41,14 @@ class GpuReader {
 
  private:
   struct Engine {
-    PmuSession::Handle active;
-    std::optional<PmuSession::Handle> total;  // xe; i915 counts nanoseconds
-    std::optional<std::uint64_t> last_active, last_total;
-    std::uint64_t late = 0;                       // counts that the kernel published after the window they belong to
-    EngineInstance instance{};                    // xe
-    std::vector<PmuSession::Handle> functions{};  // active ticks of each virtual function that is enabled
+    EventGain active;
+    std::optional<EventGain> total;  // xe; i915 counts nanoseconds
+    EngineInstance instance{};       // xe
+    EngineBusy busy{};
+    std::vector<EventGain> functions{};  // active ticks of each virtual function that is enabled
     void restart() {
-      last_active.reset();
-      last_total.reset();
-      late = 0;
+      active.restart();
+      busy.restart();
     }
   };
   // Power of one domain, by EnergySources::domains().
@@ -72,7 +71,6 @@ class GpuReader {
   void find_engines_in_time(Nanoseconds now);
   void find_engines();
   void follow_functions();
-  static std::optional<std::uint64_t> active_of(const Engine& engine, const PmuSession::Values& values);
   void find_gts();
   void list_throttle_reasons();
   void read_engines(SampleFrame& frame);

@@ -824,6 +824,23 @@ TEST_CASE("functions that together report more than the time keep their parts; t
   CHECK(b.of(1).ratio->value == doctest::Approx(0.7));
 }
 
+TEST_CASE("a function whose ticks step back makes no ratio of the engine, whatever the others gain; they count") {
+  HostOfFunctions b;
+  b.enable(2);
+  b.engines.collect();
+  b.work(10s, {0.4, 0.3});
+  b.engines.collect();
+  CHECK(b.ratio() == doctest::Approx(0.7));
+  b.ticks_of(1, 0, 0) -= 2 * static_cast<std::uint64_t>(kTicksPerSecond);
+  b.work(10s, {0.5, 0});
+  b.engines.collect();
+  CHECK(b.ratio() == -1);
+  CHECK(b.busy() == doctest::Approx(7.0 + 5.0));
+  b.work(10s, {0.5, 0.1});
+  b.engines.collect();
+  CHECK(b.ratio() == doctest::Approx(0.6));
+}
+
 TEST_CASE("functions are enabled and disabled under load: the events are opened again, and nothing jumps") {
   HostOfFunctions b;
   b.engines.collect();

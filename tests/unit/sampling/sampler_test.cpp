@@ -364,6 +364,25 @@ TEST_CASE("xe: an engine works for the virtual functions, too; their number may 
   CHECK(machine.m.perf.open_now == 2);
 }
 
+// xe_guc_engine_activity.c: the work in progress is an estimate, which each function's own report replaces.
+TEST_CASE("xe: a virtual function whose ticks step back makes no sample of less work") {
+  SampledMachine machine(Driver::xe);
+  machine.m.tree.write("sys/bus/event_source/devices/xe_0000_00_02.0/format/function", "config:44-59\n");
+  machine.write("sriov_numvfs", "1\n");
+  std::uint64_t& of_function = machine.m.perf.counter(17, SampledMachine::xe_event(2, 0, 2) | std::uint64_t{1} << 44);
+  const auto both_work = [&](Nanoseconds) {
+    of_function += 19200 * 3 / 10;
+    return 0.5;
+  };
+  machine.run(2s, both_work);
+  of_function -= 40 * 19200;  // more than it gains in a sample
+  machine.run(1s, both_work);
+  const auto busy = machine.busy("a");
+  REQUIRE(busy);
+  CHECK(busy->least == doctest::Approx(0.8));
+  CHECK(busy->most == doctest::Approx(0.8));
+}
+
 TEST_CASE("a GPU that goes is closed at the next tick; when it comes back its counts continue") {
   SampledMachine machine;
   machine.write("drm/card0/gt/gt0/throttle_reason_status", "1\n");
