@@ -148,7 +148,14 @@ struct EnginesCollector {
           "and class \"other\" if Linux has no class for them; of the other metrics there is none.",
   };
 
-  static std::unique_ptr<Collector> create(const CollectorContext& context);
+  static std::unique_ptr<Collector> create(const CollectorContext& context) {
+    return context.gpu.driver == Driver::i915   ? create_i915(context)
+           : context.gpu.driver == Driver::wddm ? create_wddm(context)
+                                                : create_xe(context);
+  }
+  static std::unique_ptr<Collector> create_i915(const CollectorContext& context);
+  static std::unique_ptr<Collector> create_wddm(const CollectorContext& context);
+  static std::unique_ptr<Collector> create_xe(const CollectorContext& context);
 };
 
 }  // namespace igpu

@@ -5,8 +5,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "collector/memory_wddm.h"
-
 namespace igpu {
 namespace {
 
@@ -17,7 +15,7 @@ bool device_has_gone(const Reading<std::vector<MemoryRegion>>& outcome) {
 }  // namespace
 
 std::unique_ptr<Collector> MemoryCollector::create(const CollectorContext& context) {
-  if (context.gpu.driver == Driver::wddm) return std::make_unique<WddmMemory>(context);
+  if (context.gpu.driver == Driver::wddm) return create_wddm(context);
   return std::make_unique<MemoryCollector>(context);
 }
 

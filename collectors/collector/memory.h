@@ -58,7 +58,8 @@ class MemoryCollector final : public Collector {
       .notes = "Under Windows: the segments of the adapter, vram0 (cards only) and system.",
   };
 
-  static std::unique_ptr<Collector> create(const CollectorContext& context);  // under Windows: WddmMemory
+  static std::unique_ptr<Collector> create(const CollectorContext& context);
+  static std::unique_ptr<Collector> create_wddm(const CollectorContext& context);
   explicit MemoryCollector(const CollectorContext& context);
 
   void collect(ScrapePass& pass, SampleSink& out) override;

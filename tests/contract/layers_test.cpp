@@ -125,7 +125,7 @@ TEST_CASE("no collector includes another collector, only the facts that it repor
     const std::string own = fs::path(include.file).stem().string();
     const std::string other = fs::path(include.target).stem().string();
     INFO(include.file << " includes " << include.target);
-    // engines_xe.h belongs to engines.cpp: same topic. What lies in shared/ belongs to none.
+    // engines_clients.h belongs to engines_xe.cpp: same topic. What lies in shared/ belongs to none.
     const bool shared = include.target.starts_with("collector/shared/") || other == "collector" || other == "facts";
     const bool facts = other.ends_with("_facts") && !own.ends_with("_facts");
     CHECK((shared || facts || own.substr(0, own.find('_')) == other.substr(0, other.find('_'))));
