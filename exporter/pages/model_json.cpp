@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "format/json_writer.h"
+#include "igpu/words.h"
 #include "report/gpu_json.h"
 #include "report/gpu_summary.h"
 #include "text/ascii.h"
@@ -159,13 +160,17 @@ void put_health(JsonWriter& json, const GpuModel& gpu) {
 }
 
 // Sections that the script draws from the values of the view.
-constexpr std::array<std::string_view, 10> kDrawn{"engines", "busy",        "frequency", "throttled", "rc6",
-                                                  "power",   "temperature", "fan",       "memory",    "functions"};
+constexpr std::array<std::string_view, 7> kDrawn{"engines", "busy",   "frequency", "throttled",
+                                                 "rc6",     "memory", "functions"};
+constexpr std::array<std::string_view, 5> kDrawnFields{"frequency.actual", "frequency.requested", "power.mean",
+                                                       "temperature.value", "fan.speed"};
 
-// All other sections, as text: a new one is on the page without a change here or in the script.
+// All other sections and rows, as text: a new one is on the page without a change here or in the script.
 void put_more(JsonWriter& json, std::vector<SummarySection> sections) {
-  std::erase_if(sections, [](const SummarySection& section) {
-    return std::find(kDrawn.begin(), kDrawn.end(), section.title) != kDrawn.end();
+  std::erase_if(sections, [](SummarySection& section) {
+    const bool is_drawn = contains(kDrawn, section.title) && (section.rows.empty() || section.rows[0].field.empty());
+    std::erase_if(section.rows, [](const SummaryRow& row) { return contains(kDrawnFields, row.field); });
+    return is_drawn || section.rows.empty();
   });
   put_rows(json, "more", sections, [&](const SummarySection& section) {
     json.member("title", section.title);

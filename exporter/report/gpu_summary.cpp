@@ -66,7 +66,8 @@ void put_topic(std::vector<SummarySection>& to, const GpuModel& gpu, std::span<c
           formatted("%6.*f %s", unit.in_tables, *one.value * unit.factor, std::string(unit.shown).c_str());
       const std::string member =
           fields.size() > 1 ? ' ' + std::string(field->path.substr(field->path.find('.') + 1)) : "";
-      rows.insert(same == rows.rend() ? rows.end() : same.base(), {name, {name + member, std::move(text)}});
+      rows.insert(same == rows.rend() ? rows.end() : same.base(),
+                  {name, {name + member, std::move(text), field->path}});
     }
   }
   for (auto& [label, row] : rows) section.rows.push_back(std::move(row));

@@ -11,8 +11,9 @@
 namespace igpu::exporter {
 
 struct SummaryRow {
-  std::string name;   // "gt0 vcs0 video"; from labels, so it may contain any text that a driver or process chose
-  std::string value;  // "  36.8 %"; aligned within a section
+  std::string name;          // "gt0 vcs0 video"; from labels, so it may contain any text that a driver or process chose
+  std::string value;         // "  36.8 %"; aligned within a section
+  std::string_view field{};  // its path, in a section that only the table of fields makes
 };
 struct SummarySection {
   std::string_view title;  // "engines"
