@@ -215,6 +215,8 @@ std::vector<CommandFlag> make_flags() {
       [](To to, Given given) { to.max_requests = static_cast<unsigned>(given.number(0, 10'000)); });
   add("web.timeout", "DURATION", "10s", "Maximum duration of one scrape.",
       [](To to, Given given) { to.timeout = given.duration(10ms); });
+  add("web.disable-exporter-metrics", "", "", "Omit process_* and the exporter's request counters.",
+      [](To to, Given given) { to.exporter_metrics = !given.on(); });
   add("push.otlp", "URL", "",
       "Also send every reading to this receiver of OpenTelemetry's OTLP/HTTP (docs/integrations.md). A URL without a "
       "path gets /v1/metrics.",

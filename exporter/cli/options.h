@@ -75,6 +75,7 @@ struct Options {
   std::string web_config_file;
   std::vector<std::string> allowed_hosts;
   unsigned max_requests = 40;
+  bool exporter_metrics = true;
   Nanoseconds timeout = std::chrono::seconds(10);
   bool sandbox = true;
   PushOptions push;

@@ -243,7 +243,7 @@ Confined::Confined(Passed<OpenedEarly> stage) : opened(std::move(stage)) {
 }
 
 void Confined::make_metrics() {
-  MetricsHandlerOptions with{options.max_requests, options.timeout};
+  MetricsHandlerOptions with{options.max_requests, options.timeout, options.exporter_metrics};
   with.more = {&sandbox_metrics, &log_metrics};
   if (secrets.web_config) with.more.push_back(&*secrets.web_config);
   with.more.push_back(&push_metrics);

@@ -177,8 +177,10 @@ void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) 
 void MetricsHandler::add_own(const ScrapeResult& result, Workspace& workspace) {
   add_build_info(workspace.own);
   for (const SelfMetrics* part : options_.more) part->add_to(workspace.own);
-  requests_.add_to(workspace.own);
-  process_.add_to(workspace.own);
+  if (options_.exporter_metrics) {
+    requests_.add_to(workspace.own);
+    process_.add_to(workspace.own);
+  }
   workspace.lists.assign(result.lists().begin(), result.lists().end());
   workspace.lists.push_back(&workspace.own);
 }

@@ -187,6 +187,12 @@ TEST_CASE("the exporter reports its own metrics") {
   CHECK(page.value("intel_gpu_exporter_http_requests_total", {{"code", "404"}}) == 1);
   CHECK(page.value("intel_gpu_exporter_http_requests_total", {{"code", "200"}}) == 0);
   CHECK(page.find("process_cpu_seconds_total").size() == 1);
+
+  ExporterProcess quiet({"--simulate=asleep", "--web.disable-exporter-metrics"});
+  const Exposition bare = parse_prometheus_text(http_get(quiet.port(), "/metrics").body);
+  CHECK(bare.find("process_cpu_seconds_total").empty());
+  CHECK(bare.find("intel_gpu_exporter_http_requests_total").empty());
+  CHECK(bare.find("intel_gpu_exporter_build_info").size() == 1);
 }
 
 TEST_CASE("SIGTERM and SIGINT let the scrape under way finish and end with 0") {
