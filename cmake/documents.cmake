@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Writes the header that static_file/documents.cpp includes, with what deploy/package/describe wrote, compressed:
+# Writes the header that setup/static_file/documents.cpp includes, with what deploy/package/describe wrote, compressed:
 # cmake -DFOLDER=F -DHEADER=FILE -P documents.cmake
 file(GLOB_RECURSE files "${FOLDER}/*.1" "${FOLDER}/*.bash" "${FOLDER}/*.fish" "${FOLDER}/_*")
 list(SORT files)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What only the static file has: terminals, man pages and completions, and the commands that print and install.
-target_sources(exporter_parts PRIVATE cli/documents.cpp cli/setup.cpp static_file/begin.cpp)
+target_sources(exporter_parts PRIVATE setup/documents_command.cpp setup/setup_command.cpp setup/static_file/begin.cpp)
 
 # Descriptions of the usual terminals, in the form that ncurses takes from the environment.
 find_program(INFOCMP_PROGRAM infocmp REQUIRED)
@@ -29,12 +29,12 @@ inline constexpr auto kTerminals = std::to_array<std::pair<std::string_view, con
 ]] @ONLY)
 
 # The documents come from --help of the same program without them.
-add_executable(intel-gpu-exporter-undescribed main.cpp static_file/no_documents.cpp)
+add_executable(intel-gpu-exporter-undescribed main.cpp setup/static_file/no_documents.cpp)
 igpu_target_settings(intel-gpu-exporter-undescribed)
 target_link_libraries(intel-gpu-exporter-undescribed PRIVATE exporter_parts)
 set(described_dir "${PROJECT_BINARY_DIR}/described")
 set(documents_header "${IGPU_GENERATED_DIR}/exporter_parts/static_file/embedded/documents.h")
-set(documents static_file/documents.cpp "${documents_header}")
+set(documents setup/static_file/documents.cpp "${documents_header}")
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_custom_command(OUTPUT "${documents_header}"
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${described_dir}"

@@ -8,21 +8,21 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "cli/intel_gpu_top_arguments.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/start_failure.h"
 #include "cli/usage_error.h"
 #include "igpu/option.h"
+#include "platform/build_info.h"
 #include "platform/callers_rights.h"
 #include "platform/own_process.h"
 #include "platform/standard_streams.h"
-#include "sandbox/capabilities.h"
-#include "self/build_info.h"
-#include "service/watched_files.h"
+#include "platform/watched_files.h"
+#include "server/sandbox/capabilities.h"
+#include "server/start_failure.h"
 #include "text/unicode.h"
+#include "view/intel_gpu_top/intel_gpu_top_arguments.h"
 #ifdef IGPU_STATIC
-#include "static_file/begin.h"
+#include "setup/static_file/begin.h"
 #endif
 
 namespace igpu::exporter {

@@ -18,11 +18,11 @@
 #include "igpu/metric.h"
 #include "igpu/options.h"
 #include "igpu/workload_rules.h"
+#include "kernel/clients/clients.h"
+#include "kernel/clients/gpu_access.h"
+#include "kernel/pmu/pmu_session.h"
 #include "machine/machine.h"
 #include "metric/sample_sink.h"
-#include "source/clients.h"
-#include "source/gpu_access.h"
-#include "source/pmu_session.h"
 
 // The interface of a collector, its input and its output. Most collectors read a GPU: one instance per collector and
 // GPU, which the registry creates when the GPU is bound and destroys when the GPU disappears. A MachineCollector reads
@@ -30,7 +30,7 @@
 // threads at once. A collector uses only the clock and paths it is given, and no globals.
 namespace igpu {
 
-// What a collector reads that can be opened only before privileges are dropped (monitor/early_access.h).
+// What a collector reads that can be opened only before privileges are dropped (run/early_access.h).
 enum class EarlyPart {
   fault_channels,               // uevents of drivers, the kernel's log, and faults of queues if job_counters are opened
   job_counters,                 // BPF programs at the tracepoints of jobs

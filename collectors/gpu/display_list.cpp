@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/displays.h"
 #include "igpu/displays.h"
-#include "monitor/machine_parts.h"
+#include "kernel/device/displays.h"
+#include "run/machine_parts.h"
 
 namespace igpu {
 

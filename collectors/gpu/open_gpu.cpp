@@ -8,15 +8,15 @@
 
 #include "collector/collector.h"
 #include "collector/shared/shared_options.h"
-#include "device/discovery.h"
-#include "device/gpu_choice.h"
 #include "gpu/snapshot_builder.h"
+#include "kernel/device/discovery.h"
+#include "kernel/device/gpu_choice.h"
 #include "machine/this_process.h"
 #include "model/fields.h"
-#include "monitor/machine_parts.h"
-#include "registry/advice.h"
-#include "registry/configuration.h"
-#include "registry/registry.h"
+#include "run/advice.h"
+#include "run/configuration.h"
+#include "run/machine_parts.h"
+#include "run/registry.h"
 
 namespace igpu {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "igpu/gpu.h"
-#include "monitor/machine_parts.h"
+#include "run/machine_parts.h"
 
 namespace igpu {
 

@@ -11,7 +11,8 @@
 #include "igpu/units.h"
 
 // Graphics adapters as Windows' graphics kernel describes them to any process (D3DKMT* of gdi32.dll; d3dkmthk.h of the
-// Windows Driver Kit). The numbers are the driver's, unchecked and in its units; source/wddm.h makes values of them.
+// Windows Driver Kit). The numbers are the driver's, unchecked and in its units; kernel/windows/wddm.h makes values of
+// them.
 //
 // How NTSTATUS becomes an outcome: machine/nt_status.h.
 namespace igpu {

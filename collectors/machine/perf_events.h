@@ -18,7 +18,7 @@ struct PerfEventConfig {
 };
 
 // One opened event. If the leader is closed, its siblings count on alone: close a group as a whole
-// (source/pmu_session.h does).
+// (kernel/pmu/pmu_session.h does).
 class PerfEvent {
  public:
   virtual ~PerfEvent() = default;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "client/http_fetcher.h"
+#include "view/client/http_fetcher.h"
 
 namespace igpu::exporter {
 

@@ -2,7 +2,7 @@
 #include "cli/commands.h"
 
 #include "cli/flags.h"
-#include "cli/intel_gpu_top_arguments.h"
+#include "view/intel_gpu_top/intel_gpu_top_arguments.h"
 
 namespace igpu::exporter {
 namespace {

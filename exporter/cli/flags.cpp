@@ -7,16 +7,16 @@
 #include <limits>
 #include <stdexcept>
 
-#include "capture_file/capture_file.h"
 #include "cli/options.h"
 #include "cli/settings.h"
-#include "cli/stats_writer.h"
 #include "cli/usage_error.h"
-#include "http/host_check.h"
 #include "igpu/monitor.h"
-#include "push/address.h"
-#include "query/output.h"
-#include "query/xpu_smi.h"
+#include "server/http/host_check.h"
+#include "server/push/address.h"
+#include "view/capture_file/capture_file.h"
+#include "view/query/query_output.h"
+#include "view/query/xpu_smi.h"
+#include "view/stats/stats_writer.h"
 
 namespace igpu::exporter {
 namespace {

@@ -7,7 +7,7 @@
 #include "cli/flags.h"
 #include "igpu/missing.h"
 #include "igpu/monitor.h"
-#include "self/build_info.h"
+#include "platform/build_info.h"
 #include "text/wrap.h"
 
 namespace igpu::exporter {

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/flight_recorder.h"
-#include "cli/push.h"
-#include "push/address.h"
+#include "server/flight_start.h"
+#include "server/push.h"
+#include "server/push/address.h"
 
 // What the program for Windows does not have (docs/windows.md), so that asking for it gets a clear answer.
 namespace igpu::exporter {

@@ -6,11 +6,11 @@
 #include <iterator>
 #include <string>
 
-#include "cli/flight_recorder.h"
-#include "cli/stats_writer.h"
 #include "igpu/monitor.h"
 #include "platform/callers_rights.h"
-#include "query/output.h"
+#include "server/flight_start.h"
+#include "view/query/query_output.h"
+#include "view/stats/stats_writer.h"
 
 namespace igpu::exporter {
 namespace {

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "cli/intel_gpu_top_arguments.h"
-#include "client/http_fetcher.h"
-#include "http/listen_address.h"
 #include "igpu/log.h"
 #include "igpu/options.h"
 #include "level_zero/arguments.h"
-#include "push/address.h"
-#include "service/logging.h"
+#include "server/http/listen_address.h"
+#include "server/push/address.h"
+#include "server/service/logging.h"
 #include "trace/trace_arguments.h"
+#include "view/client/http_fetcher.h"
+#include "view/intel_gpu_top/intel_gpu_top_arguments.h"
 
 namespace igpu::exporter {
 

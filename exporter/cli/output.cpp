@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "platform/build_info.h"
 #include "platform/standard_streams.h"
-#include "self/build_info.h"
 #include "text/wrap.h"
 
 namespace igpu::exporter {

@@ -18,8 +18,8 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "service/regular_file.h"
-#include "service/spawn.h"
+#include "platform/regular_file.h"
+#include "platform/spawn.h"
 
 extern char** environ;
 

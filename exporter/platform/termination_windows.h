@@ -5,7 +5,7 @@
 
 namespace igpu::exporter {
 
-// The source of service/signals.h on Windows: Ctrl-C, the end of the console and requests of the service manager.
+// The source of platform/signals.h on Windows: Ctrl-C, the end of the console and requests of the service manager.
 HANDLE termination_event();  // stays signalled after the first request
 void request_termination(int signal);
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "format/proto_writer.h"
 #include "trace/perfetto_fields.h"
+#include "view/format/proto_writer.h"
 
 namespace igpu::exporter {
 namespace {

@@ -20,8 +20,8 @@
 
 #include "igpu/option.h"
 #include "igpu/unique_fd.h"
-#include "service/regular_file.h"
-#include "service/spawn.h"
+#include "platform/regular_file.h"
+#include "platform/spawn.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
 #include "trace/perfetto_writer.h"

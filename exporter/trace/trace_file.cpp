@@ -5,8 +5,8 @@
 #include <array>
 #include <bit>
 
-#include "format/proto_reader.h"
 #include "trace/perfetto_fields.h"
+#include "view/format/proto_reader.h"
 
 namespace igpu::exporter {
 namespace {

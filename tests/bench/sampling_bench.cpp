@@ -19,10 +19,10 @@
 #include <thread>
 #include <vector>
 
+#include "collector/sampling/sampler.h"
 #include "igpu/unique_fd.h"
 #include "machine/interval_timer.h"
-#include "registry/gpu_unit.h"
-#include "sampling/sampler.h"
+#include "run/gpu_unit.h"
 #include "support/test_machine.h"
 
 using namespace igpu;

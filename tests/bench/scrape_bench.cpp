@@ -38,8 +38,6 @@
 #include <thread>
 #include <vector>
 
-#include "format/openmetrics.h"
-#include "format/prometheus_text.h"
 #include "igpu/gpu.h"
 #include "igpu/log.h"
 #include "igpu/monitor.h"
@@ -49,6 +47,8 @@
 #include "support/proc_tree.h"
 #include "support/run_program.h"
 #include "support/system_calls.h"
+#include "view/format/openmetrics.h"
+#include "view/format/prometheus_text.h"
 
 using namespace igpu;
 using namespace igpu::test;

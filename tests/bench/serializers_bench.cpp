@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "format/gzip.h"
-#include "format/openmetrics.h"
-#include "format/prometheus_text.h"
 #include "metric/prometheus_families.h"
 #include "support/sample_page.h"
+#include "view/format/gzip.h"
+#include "view/format/openmetrics.h"
+#include "view/format/prometheus_text.h"
 
 namespace {
 

@@ -16,13 +16,13 @@
 #include <string>
 #include <vector>
 
-#include "format/prometheus_text.h"
+#include "fake/simulation/simulation.h"
 #include "igpu/monitor.h"
-#include "monitor/machine_parts.h"
-#include "simulation/simulation.h"
+#include "run/machine_parts.h"
 #include "support/fake_clock.h"
-#include "top/host_frame.h"
-#include "top/screen.h"
+#include "view/format/prometheus_text.h"
+#include "view/top/host_frame.h"
+#include "view/top/screen.h"
 
 using namespace igpu;
 using namespace igpu::simulation;

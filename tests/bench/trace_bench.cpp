@@ -17,7 +17,7 @@
 #include <optional>
 #include <vector>
 
-#include "collector/jobs.h"
+#include "collector/jobs/jobs.h"
 #include "igpu/job_recorder.h"
 #include "support/fake_job_counters.h"
 #include "support/gpu_tree.h"

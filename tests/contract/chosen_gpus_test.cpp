@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "igpu/monitor.h"
-#include "monitor/machine_parts.h"
+#include "run/machine_parts.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
 

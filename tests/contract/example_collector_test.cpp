@@ -3,9 +3,9 @@
 // engine timeslice from /sys/class/drm/card<N>/engine/<name>/timeslice_duration_ms, of the render engine.
 #include <doctest/doctest.h>
 
+#include "kernel/sysfs/attribute.h"
 #include "metric/feature_report.h"
-#include "registry/registry.h"
-#include "source/attribute.h"
+#include "run/registry.h"
 #include "support/gpu_tree.h"
 #include "support/test_machine.h"
 

@@ -93,7 +93,7 @@ TEST_CASE("a folder of the library includes only folders that the codemap allows
 TEST_CASE("the tracker includes nothing of the library and nothing of the C++ runtime") {
   const std::set<std::string> header_only = {"cstddef", "cstdint", "new"};
   std::size_t seen = 0;
-  for (const Include& include : includes_below("collectors/tracker")) {
+  for (const Include& include : includes_below("collectors/level_zero/tracker")) {
     ++seen;
     INFO(include.file << " includes " << include.target);
     if (include.system)
@@ -110,7 +110,8 @@ TEST_CASE("only machine/ touches the operating system") {
   std::size_t seen = 0;
   for (const Include& include : includes_below("collectors")) {
     if (!include.system || include.file.starts_with("collectors/machine/")) continue;
-    if (include.file.starts_with("collectors/tracker/")) continue;  // runs in other programs, without this library
+    if (include.file.starts_with("collectors/level_zero/tracker/"))
+      continue;  // runs in other programs, without this library
     ++seen;
     INFO(include.file << " includes <" << include.target << ">");
     CHECK_FALSE(os.contains(first_part(include.target)));
@@ -133,7 +134,7 @@ TEST_CASE("no collector includes another collector, only the facts that it repor
 }
 
 TEST_CASE("the registry knows the interface of collectors and their common options, and no topic") {
-  for (const Include& include : includes_below("collectors/registry")) {
+  for (const Include& include : includes_below("collectors/run")) {
     if (include.system || first_part(include.target) != "collector") continue;
     INFO(include.file << " includes " << include.target);
     CHECK((include.target == "collector/collector.h" || include.target == "collector/shared/shared_options.h"));
@@ -236,13 +237,13 @@ TEST_CASE("only platform/ and machine/ ask which operating system it is") {
 TEST_CASE("formats use no sockets, and only cli prints or reads flags") {
   for (const Include& include : includes_below("exporter")) {
     INFO(include.file << " includes " << include.target);
-    if (include.file.starts_with("exporter/format/")) {
+    if (include.file.starts_with("exporter/view/format/")) {
       CHECK(first_part(include.target) != "http");
       CHECK(include.target.find("civetweb") == std::string::npos);
       CHECK(first_part(include.target) != "sys");
     }
     if (first_part(include.target) == "CLI") CHECK(include.file.starts_with("exporter/cli/"));
-    if (include.target.find("civetweb") != std::string::npos) CHECK(include.file.starts_with("exporter/http/"));
+    if (include.target.find("civetweb") != std::string::npos) CHECK(include.file.starts_with("exporter/server/http/"));
   }
 }
 
@@ -255,12 +256,12 @@ TEST_CASE("http is transport: it includes no pages, formats or metrics, and page
   for (const Include& include : includes_below("exporter")) {
     const std::string target = first_part(include.target);
     INFO(include.file << " includes " << include.target);
-    if (include.file.starts_with("exporter/http/") && !include.system) {
+    if (include.file.starts_with("exporter/server/http/") && !include.system) {
       ++seen;
       CHECK(http.contains(target));
       if (target == "igpu") CHECK((include.target == "igpu/log.h" || include.target == "igpu/unique_fd.h"));
     }
-    if (include.file.starts_with("exporter/pages/")) {
+    if (include.file.starts_with("exporter/server/pages/")) {
       ++seen;
       if (include.system) {
         CHECK(target != "sys");
@@ -278,12 +279,12 @@ TEST_CASE("the web configuration uses no sockets, and only it uses YAML and cryp
   const std::set<std::string> allowed = {"web_config", "http", "platform", "self", "service", "text", "igpu"};
   std::size_t seen = 0;
   for (const Include& include : includes_below("exporter")) {
-    const bool here = include.file.starts_with("exporter/web_config/");
+    const bool here = include.file.starts_with("exporter/server/web_config/");
     const std::string target = first_part(include.target);
     INFO(include.file << " includes " << include.target);
     if (target == "yaml.h" || target == "crypt.h") CHECK(here);
-    if (target == "openssl") CHECK((here || include.file.starts_with("exporter/http/")));
-    if (include.file.starts_with("exporter/http/")) CHECK(target != "web_config");
+    if (target == "openssl") CHECK((here || include.file.starts_with("exporter/server/http/")));
+    if (include.file.starts_with("exporter/server/http/")) CHECK(target != "web_config");
     if (!here) continue;
     ++seen;
     if (!include.system) CHECK(allowed.contains(target));
@@ -297,7 +298,7 @@ TEST_CASE("the sandbox depends on nothing, and only it makes its system calls") 
   std::size_t seen = 0;
   for (const Include& include : includes_below("exporter")) {
     INFO(include.file << " includes " << include.target);
-    const bool sandbox = include.file.starts_with("exporter/sandbox/");
+    const bool sandbox = include.file.starts_with("exporter/server/sandbox/");
     const bool kernel = include.target == "seccomp.h" || include.target == "linux/landlock.h" ||
                         include.target == "sys/capability.h" || include.target == "sys/prctl.h";
     if (kernel) {
@@ -309,7 +310,7 @@ TEST_CASE("the sandbox depends on nothing, and only it makes its system calls") 
       const std::string folder = first_part(include.target);
       CHECK((folder == "sandbox" || folder == "igpu" || folder == "platform" || folder == "text"));
     }
-    if (include.file.starts_with("exporter/service/") && !include.system) {
+    if (include.file.starts_with("exporter/platform/") && !include.system) {
       const std::string folder = first_part(include.target);
       CHECK((folder == "service" || folder == "igpu" || folder == "platform" || folder == "text"));
     }
@@ -338,7 +339,7 @@ TEST_CASE("the tracker includes nothing of the library, which includes only its 
   for (const Include& include : includes_below("collectors")) {
     if (include.system) continue;
     INFO(include.file << " includes " << include.target);
-    if (include.file.starts_with("collectors/tracker/")) {
+    if (include.file.starts_with("collectors/level_zero/tracker/")) {
       ++seen;
       CHECK(first_part(include.target) == "tracker");
     } else if (first_part(include.target) == "tracker") {
@@ -354,7 +355,7 @@ TEST_CASE("kernel paths are written relative to a root everywhere but in machine
   for (const auto& entry : fs::recursive_directory_iterator(kRoot / "collectors")) {
     const std::string name = fs::relative(entry.path(), kRoot).string();
     if (entry.path().extension() != ".cpp" || name.starts_with("collectors/machine/")) continue;
-    if (name.starts_with("collectors/tracker/")) continue;  // reads of itself only
+    if (name.starts_with("collectors/level_zero/tracker/")) continue;  // reads of itself only
     std::ifstream file(entry.path());
     for (std::string line; std::getline(file, line);) {
       const auto comment = line.find("//");

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "igpu/monitor.h"
-#include "self/build_info.h"
-#include "self/own_metrics.h"
+#include "platform/build_info.h"
+#include "server/self/own_metrics.h"
 #include "support/golden.h"
 
 using namespace igpu;

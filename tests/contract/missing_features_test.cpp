@@ -8,14 +8,14 @@
 #include <string>
 #include <utility>
 
-#include "cli/doctor_report.h"
-#include "format/prometheus_text.h"
 #include "igpu/missing.h"
 #include "igpu/monitor.h"
-#include "report/fixes.h"
+#include "server/doctor/doctor_report.h"
 #include "support/exposition_parser.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
+#include "view/format/prometheus_text.h"
+#include "view/report/fixes.h"
 
 using namespace igpu;
 using namespace igpu::test;

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 PRELUDE = """
-#include "cli/serve_stages.h"
+#include "server/serve_stages.h"
 #include "metric/sample_sink.h"
 using namespace igpu;
 using namespace igpu::exporter;

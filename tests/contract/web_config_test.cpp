@@ -10,11 +10,11 @@
 #include <set>
 #include <sstream>
 
+#include "server/web_config/web_config_file.h"
 #include "support/paths.h"
 #include "support/recording_log.h"
 #include "support/run_program.h"
 #include "support/test_authority.h"
-#include "web_config/web_config_file.h"
 
 namespace fs = std::filesystem;
 using namespace igpu::exporter;

@@ -65,7 +65,7 @@ def check_dashboards(root, pages):
 def check_permissions(root, pages):
     """Each capability that doctor asks for has its row."""
     rows = "\n".join(re.findall(r"^\| [^|]*", pages["README.md"].partition("## Permissions")[2].partition("\n## ")[0], flags=re.M))
-    advice = (root / "collectors/registry/advice.cpp").read_text()
+    advice = (root / "collectors/run/advice.cpp").read_text()
     asked = set(re.findall(r"CAP_[A-Z_]+", advice)) - {"CAP_SYS_ADMIN"}  # instead of which CAP_PERFMON is asked for
     check(len(asked) >= 4, f"too few capabilities: {asked}")
     for capability in asked:
@@ -89,7 +89,7 @@ def check_words(binary, root, page):
     help_texts = [run(binary, "help", command)[1] for command in
                   ("serve", "list", "stats", "top", "doctor", "capture", "trace", "flights", "healthcheck", "collectors")]
     help_texts.append(run(binary, "--help-all")[1])
-    script = "".join(path.read_text() for path in sorted((root / "exporter/pages/assets").glob("*.js")))
+    script = "".join(path.read_text() for path in sorted((root / "exporter/server/pages/assets").glob("*.js")))
     shown = {path.name: path.read_text().replace("<td>suspended</td>", "")  # a reason, which is a name
              for path in (root / "tests/screens").iterdir() if path.suffix in (".txt", ".html")}
     shown |= {"help": "\n".join(help_texts), "page.js": "\n".join(re.findall(r"'([^'\n]* [^'\n]*)'", script))}
@@ -108,11 +108,11 @@ def check_words(binary, root, page):
     classes = [row[0] for row in table]
     order = re.search(r"kClasses = \[(.*?)\]", script)[1].replace("'", "").split(", ")
     names = re.search(r"kNames\[kEngineClasses\] = \{(.*?)\}", (root / "collectors/include/igpu/engine_class.h").read_text())[1]
-    titles = re.search(r"kTitles\{(\"RENDR.*?)\}", (root / "exporter/top/table.cpp").read_text())[1].replace('"', "").split(", ")
+    titles = re.search(r"kTitles\{(\"RENDR.*?)\}", (root / "exporter/view/top/table.cpp").read_text())[1].replace('"', "").split(", ")
     check(classes == order == names.replace('"', "").split(", "), f"order of engine classes: {classes}, page {order}, model {names}")
     check([row[1] for row in table] == titles, f"titles of engine classes in top: {titles}")
-    css = (root / "exporter/pages/assets/page.css").read_text()
-    terminal = (root / "exporter/top/terminal.cpp").read_text()
+    css = (root / "exporter/server/pages/assets/page.css").read_text()
+    terminal = (root / "exporter/view/top/terminal.cpp").read_text()
     for name, _, light, dark, colour in table:
         check(re.findall(rf"--{name}: (#\w+)", css) == [light, dark], f"page.css: colours of {name}")
         check(re.search(rf"Style::{name}:\s+return \{{COLOR_{colour.upper()},", terminal), f"terminal.cpp: colour of {name}")

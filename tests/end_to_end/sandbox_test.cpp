@@ -18,9 +18,9 @@
 #include <set>
 #include <thread>
 
-#include "sandbox/capabilities.h"
-#include "sandbox/landlock.h"
-#include "sandbox/thread_status.h"
+#include "server/sandbox/capabilities.h"
+#include "server/sandbox/landlock.h"
+#include "server/sandbox/thread_status.h"
 #include "support/exporter_process.h"
 #include "support/exposition_parser.h"
 #include "support/gpu_tree.h"

@@ -35,7 +35,7 @@ from web_config import WebExporter, login, users  # noqa: E402
 
 ADDRESSES = {0: "0000:00:02.0", 1: "0000:03:00.0"}
 PMUS = {0: "i915", 1: "i915_0000_03_00.0"}
-WORKERS = 48  # exporter/http/listener.h
+WORKERS = 48  # exporter/server/http/listener.h
 
 
 class Exporter(WebExporter):

@@ -13,14 +13,14 @@
 #include <string>
 #include <thread>
 
-#include "format/prometheus_text.h"
+#include "fake/simulation/simulation.h"
 #include "igpu/monitor.h"
-#include "simulation/simulation.h"
 #include "support/exposition_parser.h"
 #include "support/fake_clock.h"
 #include "support/fault_injector.h"
 #include "support/recording_log.h"
 #include "support/sanitizers.h"
+#include "view/format/prometheus_text.h"
 
 using namespace igpu;
 using namespace igpu::test;

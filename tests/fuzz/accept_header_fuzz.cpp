@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "format/negotiation.h"
-#include "format/openmetrics.h"
-#include "format/prometheus_text.h"
 #include "fuzz/fuzz_target.h"
+#include "view/format/negotiation.h"
+#include "view/format/openmetrics.h"
+#include "view/format/prometheus_text.h"
 
 using namespace igpu::exporter;
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "web_config/password_check.h"
+#include "server/web_config/password_check.h"
 
 using namespace igpu::exporter;
 

@@ -8,12 +8,12 @@
 #include <string>
 #include <string_view>
 
-#include "capture_file/archive.h"
-#include "capture_file/script.h"
 #include "fuzz/fuzz_target.h"
 #include "igpu/capture.h"
-#include "monitor/machine_parts.h"
+#include "run/machine_parts.h"
 #include "support/recording_log.h"
+#include "view/capture_file/archive.h"
+#include "view/capture_file/script.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "source/cgroup_names.h"
+#include "kernel/clients/cgroup_names.h"
 
 FUZZ_TARGET(cgroup) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -7,7 +7,7 @@
 
 #include "fuzz/fuzz_target.h"
 #include "igpu/json_strings.h"
-#include "source/container_names.h"
+#include "kernel/clients/container_names.h"
 
 namespace {
 bool is_plain(std::string_view name) {

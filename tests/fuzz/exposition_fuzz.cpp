@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "client/exposition.h"
 #include "fuzz/fuzz_target.h"
 #include "text/unicode.h"
-#include "top/host_frame.h"
+#include "view/client/exposition.h"
+#include "view/top/host_frame.h"
 
 using namespace igpu::exporter;
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "fuzz/fuzz_target.h"
-#include "source/drm_openers.h"
-#include "source/fdinfo_text.h"
+#include "kernel/clients/drm_openers.h"
+#include "kernel/clients/fdinfo_text.h"
 
 namespace {
 

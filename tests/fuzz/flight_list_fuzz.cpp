@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "flights/flight_list.h"
 #include "fuzz/fuzz_target.h"
+#include "server/flights/flight_list.h"
 
 using namespace igpu::exporter;
 

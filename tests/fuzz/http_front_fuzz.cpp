@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "http/framing.h"
-#include "http/query.h"
+#include "server/http/framing.h"
+#include "server/http/query.h"
 #include "support/http_client.h"
 #include "support/test_listener.h"
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "device/pci_address.h"
+#include "fake/capture/bug_text.h"
 #include "fuzz/fuzz_target.h"
-#include "monitor/bug_text.h"
-#include "source/fault_text.h"
-#include "source/kernel_log_record.h"
+#include "kernel/device/pci_address.h"
+#include "kernel/faults/fault_text.h"
+#include "kernel/faults/kernel_log_record.h"
 
 FUZZ_TARGET(kernel_log) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

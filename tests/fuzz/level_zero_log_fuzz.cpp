@@ -12,7 +12,7 @@
 #include "fuzz/fuzz_target.h"
 #include "level_zero/call_lines.h"
 #include "level_zero/event_rows.h"
-#include "tracker/log_layout.h"
+#include "level_zero/tracker/log_layout.h"
 
 using namespace igpu::exporter;
 using namespace igpu::level_zero;

@@ -11,7 +11,7 @@
 #include "base/scan.h"
 #include "fuzz/fuzz_target.h"
 #include "igpu/level_zero.h"
-#include "source/level_zero_pages.h"
+#include "level_zero/level_zero_pages.h"
 #include "support/level_zero_page.h"
 
 FUZZ_TARGET(level_zero_page) {

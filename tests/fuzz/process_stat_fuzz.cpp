@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "source/process.h"
-#include "source/process_tree.h"
+#include "kernel/clients/process.h"
+#include "kernel/clients/process_tree.h"
 
 FUZZ_TARGET(process_stat) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "device/pci_address.h"
 #include "fuzz/fuzz_target.h"
-#include "source/queue_fault_events.h"
+#include "kernel/device/pci_address.h"
+#include "kernel/faults/queue_fault_events.h"
 
 FUZZ_TARGET(queue_faults) {
   std::array<std::uint64_t, FAULT_SLOTS> slots{};

@@ -10,13 +10,13 @@
 #include <string>
 #include <string_view>
 
-#include "format/json_lines.h"
-#include "format/openmetrics.h"
-#include "format/prometheus_text.h"
 #include "fuzz/fuzz_target.h"
 #include "support/exposition_parser.h"
 #include "support/sample_page.h"
 #include "support/utf8.h"
+#include "view/format/json_lines.h"
+#include "view/format/openmetrics.h"
+#include "view/format/prometheus_text.h"
 
 using namespace igpu;
 using namespace igpu::test;

@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
-#include "base/job_pairing.h"
 #include "fuzz/fuzz_target.h"
 #include "machine/tracepoints.h"
-#include "source/job_events.h"
 #include "support/trace_records.h"
+#include "trace/job_events.h"
+#include "trace/job_pairing.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "source/uevent.h"
+#include "kernel/faults/uevent.h"
 
 FUZZ_TARGET(uevent) {
   const std::string_view message(reinterpret_cast<const char*>(data), size);

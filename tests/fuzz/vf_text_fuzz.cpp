@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "device/pci_address.h"
 #include "fuzz/fuzz_target.h"
-#include "source/sriov_files.h"
-#include "source/vfio_holders.h"
+#include "kernel/device/pci_address.h"
+#include "kernel/sriov/sriov_files.h"
+#include "kernel/sriov/vfio_holders.h"
 
 FUZZ_TARGET(vf_text) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "device/adapters.h"
-#include "device/pci_address.h"
 #include "fuzz/fuzz_target.h"
-#include "source/process_engine_times.h"
-#include "source/wddm_clients.h"
+#include "kernel/clients/process_engine_times.h"
+#include "kernel/clients/wddm_clients.h"
+#include "kernel/device/adapters.h"
+#include "kernel/device/pci_address.h"
 #include "support/fake_gpu_adapters.h"
 #include "support/test_machine.h"
 

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "web_config/bcrypt.h"
-#include "web_config/config.h"
+#include "server/web_config/bcrypt.h"
+#include "server/web_config/config.h"
 
 using namespace igpu::exporter;
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "collector/shared/workload_rule_match.h"
 #include "fuzz/fuzz_target.h"
-#include "workloads/rules_file.h"
+#include "kernel/clients/workload_rule_match.h"
+#include "view/workloads/rules_file.h"
 
 using namespace igpu;
 

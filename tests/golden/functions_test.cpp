@@ -6,17 +6,17 @@
 #include <memory>
 #include <string>
 
-#include "cli/stats_table.h"
 #include "igpu/model.h"
 #include "igpu/monitor.h"
-#include "pages/index_page.h"
-#include "report/fixes.h"
-#include "report/gpu_json.h"
-#include "report/gpu_summary.h"
+#include "server/pages/index_page.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "top/gpu_panel.h"
-#include "top/host_frame.h"
+#include "view/report/fixes.h"
+#include "view/report/gpu_json.h"
+#include "view/report/gpu_summary.h"
+#include "view/stats/stats_table.h"
+#include "view/top/gpu_panel.h"
+#include "view/top/host_frame.h"
 
 using namespace igpu;
 using namespace igpu::test;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Home Assistant is told of the GPUs of every simulation profile: tests/home_assistant.
-#include "push/home_assistant.h"
+#include "server/push/home_assistant.h"
 
 #include <doctest/doctest.h>
 
@@ -9,9 +9,9 @@
 #include <set>
 #include <string>
 
+#include "fake/simulation/simulation.h"
 #include "igpu/monitor.h"
-#include "self/build_info.h"
-#include "simulation/simulation.h"
+#include "platform/build_info.h"
 #include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"

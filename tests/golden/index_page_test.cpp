@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page at "/" as a browser without scripts gets it, for simulated machines: tests/screens/page-PROFILE.html.
-#include "pages/index_page.h"
+#include "server/pages/index_page.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "cli/place.h"
+#include "fake/simulation/simulation.h"
 #include "igpu/monitor.h"
-#include "report/fixes.h"
-#include "simulation/simulation.h"
+#include "server/doctor/place.h"
 #include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
+#include "view/report/fixes.h"
 
 using namespace igpu;
 using namespace igpu::simulation;

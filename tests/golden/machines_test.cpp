@@ -13,15 +13,15 @@
 #include <set>
 #include <sstream>
 
-#include "capture_file/capture_file.h"
-#include "format/prometheus_text.h"
 #include "igpu/monitor.h"
-#include "monitor/machine_parts.h"
+#include "run/machine_parts.h"
 #include "support/captured_machine.h"
 #include "support/exposition_parser.h"
 #include "support/golden.h"
 #include "support/machine_archive.h"
 #include "support/paths.h"
+#include "view/capture_file/capture_file.h"
+#include "view/format/prometheus_text.h"
 
 using namespace igpu;
 using namespace igpu::test;

@@ -8,21 +8,21 @@
 #include <string>
 #include <vector>
 
-#include "cli/doctor_report.h"
-#include "cli/stats_table.h"
-#include "format/json_lines.h"
-#include "format/prometheus_text.h"
 #include "igpu/model.h"
 #include "igpu/monitor.h"
-#include "pages/index_page.h"
-#include "report/fixes.h"
-#include "report/gpu_summary.h"
+#include "server/doctor/doctor_report.h"
+#include "server/pages/index_page.h"
 #include "support/exposition_parser.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "top/gpu_panel.h"
-#include "top/host_frame.h"
-#include "top/screen.h"
+#include "view/format/json_lines.h"
+#include "view/format/prometheus_text.h"
+#include "view/report/fixes.h"
+#include "view/report/gpu_summary.h"
+#include "view/stats/stats_table.h"
+#include "view/top/gpu_panel.h"
+#include "view/top/host_frame.h"
+#include "view/top/screen.h"
 
 using namespace igpu;
 using namespace igpu::simulation;

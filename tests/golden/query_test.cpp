@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "fake/simulation/simulation.h"
 #include "igpu/monitor.h"
-#include "query/nvtop.h"
-#include "query/output.h"
-#include "query/waybar.h"
-#include "query/xpu_smi.h"
-#include "simulation/simulation.h"
 #include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
 #include "text/unicode.h"
+#include "view/query/nvtop.h"
+#include "view/query/query_output.h"
+#include "view/query/waybar.h"
+#include "view/query/xpu_smi.h"
 
 using namespace igpu;
 using namespace igpu::exporter::query;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulation and its /metrics: the page of every profile, read by the strict parser, is compared with values
 // that the script computes without any collector.
-#include "simulation/simulation.h"
+#include "fake/simulation/simulation.h"
 
 #include <doctest/doctest.h>
 
@@ -10,12 +10,12 @@
 #include <map>
 #include <string>
 
-#include "format/prometheus_text.h"
 #include "igpu/monitor.h"
 #include "support/expected_values.h"
 #include "support/exposition_parser.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
+#include "view/format/prometheus_text.h"
 
 using namespace igpu;
 using namespace igpu::simulation;

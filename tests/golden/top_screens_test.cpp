@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "format/prometheus_text.h"
+#include "fake/simulation/simulation.h"
 #include "igpu/monitor.h"
-#include "simulation/simulation.h"
 #include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "top/host_frame.h"
-#include "top/screen.h"
+#include "view/format/prometheus_text.h"
+#include "view/top/host_frame.h"
+#include "view/top/screen.h"
 
 using namespace igpu;
 using namespace igpu::simulation;

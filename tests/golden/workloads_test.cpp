@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "format/prometheus_text.h"
+#include "fake/simulation/simulation.h"
 #include "igpu/monitor.h"
-#include "simulation/simulation.h"
 #include "support/expected_values.h"
 #include "support/exposition_parser.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
+#include "view/format/prometheus_text.h"
 
 using namespace igpu;
 using namespace igpu::simulation;

@@ -13,14 +13,14 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from exporter_under_test import Exporter, Prometheus, wait_for  # noqa: E402
 
-API_TABLE = pathlib.Path(__file__).resolve().parents[2] / "collectors/tracker/api_table.inc"
+API_TABLE = pathlib.Path(__file__).resolve().parents[2] / "collectors/level_zero/tracker/api_table.inc"
 # Mostly the large profile; the others for what it lacks: virtual functions, an NPU, a host without permissions, one
 # whose cards sleep.
 PROFILES = ["rack"] * 11 + ["hypervisor", "npu"] + ["tgl-broadcast"] * 2 + ["arc-a770", "battlemage", "locked", "asleep", "rack"]
 
 
 def level_zero_page(pid, ended):
-    """As collectors/tracker/page_layout.h has it: a context, and two allocations on the device of which one is live."""
+    """As collectors/level_zero/tracker/page_layout.h has it: a context, and two allocations on the device of which one is live."""
     chunk, kinds, calls, modules = 1024, 64, 8 * 192, 128
     sites = 4096 + kinds * 64 + calls * 16 + modules * 128
     entries = -(-(sites + 2048 * (16 + 8)) // 4096) * 4096

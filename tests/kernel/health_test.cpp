@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What collector `health` costs on a quiet host: the system calls of a scrape, as the kernel counts them.
-#include "collector/health.h"
+#include "collector/health/health.h"
 
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "device/drm_uapi.h"
-#include "source/aer_counts.h"
+#include "kernel/device/drm_uapi.h"
+#include "kernel/faults/aer_counts.h"
 #include "support/counted_calls.h"
 #include "support/fake_queue_faults.h"
 #include "support/sanitizers.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What video jobs cost a scrape whose processes are known: nothing that the kernel would notice.
-#include "collector/jobs_video.h"
+#include "collector/jobs/jobs_video.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "collector/jobs.h"
-#include "collector/jobs_facts.h"
+#include "collector/jobs/jobs.h"
+#include "collector/jobs/jobs_facts.h"
 #include "support/counted_calls.h"
 #include "support/fake_job_counters.h"
 #include "support/sanitizers.h"

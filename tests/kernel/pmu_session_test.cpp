@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real perf_event_open(2): a tree that describes a PMU whose type is that of the kernel's software events.
-#include "source/pmu_session.h"
+#include "kernel/pmu/pmu_session.h"
 
 #include <doctest/doctest.h>
 #include <linux/filter.h>

@@ -22,10 +22,10 @@
 #include <vector>
 
 #include "igpu/unique_fd.h"
+#include "kernel/clients/client_walk.h"
+#include "kernel/clients/fdinfo_text.h"
+#include "kernel/clients/process.h"
 #include "kernel/short_process.h"
-#include "source/client_walk.h"
-#include "source/fdinfo_text.h"
-#include "source/process.h"
 #include "support/child_process.h"
 #include "support/proc_tree.h"
 #include "support/real_machine.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Process trees on the kernel that runs the tests: what is added up is what the kernel charges.
-#include "source/process_tree.h"
+#include "kernel/clients/process_tree.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

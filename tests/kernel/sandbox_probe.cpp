@@ -16,10 +16,10 @@
 #include <string_view>
 #include <vector>
 
-#include "sandbox/landlock.h"
-#include "sandbox/privileges.h"
-#include "sandbox/sandbox.h"
-#include "sandbox/seccomp_filter.h"
+#include "server/sandbox/landlock.h"
+#include "server/sandbox/privileges.h"
+#include "server/sandbox/sandbox.h"
+#include "server/sandbox/seccomp_filter.h"
 #include "support/sandbox_attempts.h"
 
 namespace {

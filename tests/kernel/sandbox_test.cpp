@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "sandbox/landlock.h"
+#include "server/sandbox/landlock.h"
 #include "support/machine_tree.h"
 #include "support/run_program.h"
 #include "support/sandbox_attempts.h"

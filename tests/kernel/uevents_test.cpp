@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "igpu/unique_fd.h"
+#include "kernel/faults/uevent.h"
 #include "machine/kernel_messages.h"
 #include "machine/machine.h"
-#include "source/uevent.h"
 
 using namespace igpu;
 using namespace std::chrono_literals;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workloads of real processes: thousands that sleep, thousands that are short, real users, real control groups, hostile
 // names. Only what a GPU would show of its clients is modelled, by files that the processes really hold.
-#include "collector/workloads.h"
+#include "collector/workloads/workloads.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -18,12 +18,11 @@
 #include <optional>
 #include <thread>
 
-#include "format/prometheus_text.h"
 #include "igpu/unique_fd.h"
+#include "kernel/clients/client_ledger.h"
+#include "kernel/clients/client_walk.h"
 #include "kernel/control_groups.h"
 #include "kernel/short_process.h"
-#include "source/client_ledger.h"
-#include "source/client_walk.h"
 #include "support/exposition_parser.h"
 #include "support/fixed_rules.h"
 #include "support/modelled_clients.h"
@@ -32,6 +31,7 @@
 #include "support/sanitizers.h"
 #include "support/scratch_folder.h"
 #include "support/test_machine.h"
+#include "view/format/prometheus_text.h"
 
 using namespace igpu;
 using namespace igpu::test;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the tracker's pages as collectors/tracker/page_layout.h describes them, independently of the exporter."""
+"""Reads the tracker's pages as collectors/level_zero/tracker/page_layout.h describes them, independently of the exporter."""
 import collections
 import fcntl
 import pathlib

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "source/level_zero_pages.h"
+#include "level_zero/level_zero_pages.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;

@@ -22,9 +22,9 @@ PROFILES = ("rack", "arc-a770", "tgl-broadcast")
 # What cannot be run under qemu-user: file of the unit test, test cases of it, as patterns.
 NOT_UNDER_QEMU = {
     # The emulator has a thread of its own, which nothing confines: the sandbox counts it, and is right to.
-    "sandbox/sandbox": ["a trial does not change this process"],
+    "server/sandbox/sandbox": ["a trial does not change this process"],
     # It has no seccomp, with which the tests make a file system that hangs.
-    "web_config/follower": ["while a file system hangs*", "the program ends while a check hangs*"],
+    "server/web_config/follower": ["while a file system hangs*", "the program ends while a check hangs*"],
     # The kernel starts a program for arm64 only where binfmt_misc is set up for the whole machine.
     "support/machine_archive": ["the tool packs and unpacks*"],
 }

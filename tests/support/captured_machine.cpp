@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "base/scan.h"
-#include "device/drm_uapi.h"
+#include "kernel/device/drm_uapi.h"
 #include "support/machine_archive.h"
 
 namespace fs = std::filesystem;

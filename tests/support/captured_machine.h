@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "monitor/machine_parts.h"
+#include "run/machine_parts.h"
 #include "support/locked_directory.h"
 #include "support/test_machine.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "simulation/simulation_script.h"
+#include "fake/simulation/simulation_script.h"
 
 // What a simulated machine must report, in base units, computed from its script.
 namespace igpu::simulation {

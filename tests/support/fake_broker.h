@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "push/mqtt_session.h"
+#include "server/push/mqtt_session.h"
 
 // The other end of an MQTT session: reads what the client sends with a parser of its own, and answers as a broker does,
 // or as a test says. Time passes only where the client waits.

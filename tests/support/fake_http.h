@@ -8,8 +8,8 @@
 #include <stop_token>
 #include <string>
 
-#include "http/message.h"
-#include "pages/scrape_source.h"
+#include "server/http/message.h"
+#include "server/pages/scrape_source.h"
 #include "support/sample_page.h"
 
 namespace igpu::test {

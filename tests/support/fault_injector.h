@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "monitor/machine_parts.h"
+#include "run/machine_parts.h"
 
 // A machine all of whose files and calls are written down, and one of which can be made to go wrong.
 namespace igpu::test {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tracker/api_table.h"
-#include "tracker/page_layout.h"
+#include "level_zero/tracker/api_table.h"
+#include "level_zero/tracker/page_layout.h"
 
 namespace igpu::test {
 

@@ -6,15 +6,15 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "flights/flight_metrics.h"
-#include "format/openmetrics.h"
 #include "igpu/missing.h"
 #include "igpu/monitor.h"
-#include "push/push_metrics.h"
-#include "self/build_info.h"
-#include "self/own_metrics.h"
+#include "platform/build_info.h"
+#include "server/flights/flight_metrics.h"
+#include "server/push/push_metrics.h"
+#include "server/self/own_metrics.h"
+#include "server/web_config/follower.h"
 #include "text/wrap.h"
-#include "web_config/follower.h"
+#include "view/format/openmetrics.h"
 
 namespace igpu::test {
 

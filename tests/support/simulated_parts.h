@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "monitor/machine_parts.h"
-#include "simulation/simulation.h"
+#include "fake/simulation/simulation.h"
+#include "run/machine_parts.h"
 #include "support/fake_clock.h"
 
 namespace igpu::test {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "http/listen.h"
-#include "http/listener.h"
+#include "server/http/listen.h"
+#include "server/http/listener.h"
 
 namespace igpu::test {
 

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "collector/collector.h"
-#include "collector/engines_facts.h"
-#include "device/discovery.h"
+#include "collector/engines/engines_facts.h"
+#include "kernel/clients/client_ledger.h"
+#include "kernel/device/discovery.h"
 #include "machine/machine.h"
-#include "monitor/machine_parts.h"
-#include "source/client_ledger.h"
+#include "run/machine_parts.h"
 #include "support/fake_clock.h"
 #include "support/fake_drm_nodes.h"
 #include "support/fake_perf_events.h"

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <string>
 
-#include "flights/flight_files.h"
+#include "server/flights/flight_files.h"
 #include "support/perfetto_copy.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <future>
 #include <thread>
 
-#include "monitor/machine_parts.h"
+#include "run/machine_parts.h"
 #include "support/gated_directory.h"
 #include "support/gpu_tree.h"
 #include "support/proc_tree.h"

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "capture_file/script.h"
 #include "machine/d3dkmt_windows.h"
+#include "view/capture_file/script.h"
 #include "windows/fake_state.h"
 
 namespace {

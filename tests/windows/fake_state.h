@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "capture_file/script.h"
 #include "support/adapter_script.h"
+#include "view/capture_file/script.h"
 #include "windows/recorded_adapters.h"
 
 namespace igpu::test {

@@ -35,15 +35,15 @@
 #include <utility>
 #include <vector>
 
-#include "capture/asked_adapters.h"
-#include "capture/replay.h"
-#include "capture_file/script.h"
-#include "format/prometheus_text.h"
+#include "fake/capture/asked_adapters.h"
+#include "fake/capture/replay.h"
 #include "igpu/capture.h"
 #include "igpu/monitor.h"
 #include "machine/gpu_adapters.h"
-#include "monitor/machine_parts.h"
+#include "run/machine_parts.h"
 #include "support/fake_clock.h"
+#include "view/capture_file/script.h"
+#include "view/format/prometheus_text.h"
 
 namespace {
 

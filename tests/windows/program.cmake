@@ -12,13 +12,13 @@ set_tests_properties("windows/program" "windows/packages" PROPERTIES
 
 # Suites that name nothing of Linux, as they are, but for two cases: one with paths of Linux, one with its commands.
 set(program_tests
-  capture/asked_machine cli/command_line cli/doctor_report cli/flights_flags cli/level_zero_flags cli/settings cli/start_failure
-  cli/stats_summary cli/stats_table flights/flight_list format/gzip format/intel_gpu_top format/json_lines format/negotiation
-  format/number format/openmetrics format/prometheus_text format/stats_formats http/connection_table http/exposure http/framing
-  http/listen_address http/places http/query monitor/scan_burst pages/api pages/in_flight pages/index_page
-  pages/paced_page pages/routes pages/shared_pages platform/poller push/queue query/query report/fixes report/gpu_advice
-  self/request_metrics source/fdinfo_text source/job_events text/ascii text/nearest text/unicode text/wrap web_config/bcrypt
-  web_config/config web_config/password_check web_config/weaker web_config/yaml_tree)
+  fake/capture/asked_machine cli/command_line server/doctor/doctor_report cli/flights_flags level_zero/level_zero_flags cli/settings server/start_failure
+  view/stats/stats_summary view/stats/stats_table server/flights/flight_list view/format/gzip view/format/intel_gpu_top view/format/json_lines view/format/negotiation
+  view/format/number view/format/openmetrics view/format/prometheus_text view/format/stats_formats server/http/connection_table server/http/exposure server/http/framing
+  server/http/listen_address server/http/places server/http/query run/scan_burst server/pages/api server/pages/in_flight server/pages/index_page
+  server/pages/paced_page server/pages/routes server/pages/shared_pages platform/poller server/push/queue view/query/query view/report/fixes view/report/gpu_advice
+  server/self/request_metrics kernel/clients/fdinfo_text trace/job_events text/ascii text/nearest text/unicode text/wrap server/web_config/bcrypt
+  server/web_config/config server/web_config/password_check server/web_config/weaker text/yaml_tree)
 list(TRANSFORM program_tests REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tests/unit/\\1_test.cpp")
 if(NOT TARGET doctest::doctest)
   igpu_headers(doctest::doctest doctest)

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <sstream>
 
-#include "capture/answers.h"
-#include "capture/asked_adapters.h"
-#include "capture_file/script.h"
+#include "fake/capture/answers.h"
+#include "fake/capture/asked_adapters.h"
+#include "view/capture_file/script.h"
 
 namespace igpu::test {
 namespace {

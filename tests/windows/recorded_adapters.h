@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "capture/replay.h"
+#include "fake/capture/replay.h"
 #include "machine/d3dkmt_windows.h"
 #include "machine/engine_counters.h"
 #include "machine/nt_status.h"
@@ -14,8 +14,8 @@
 
 namespace igpu::test {
 
-// Answers as a capture of Windows has them (exporter/capture_file/script.h), in the form of the kernel. A process is
-// asked for by its PID in place of its handle, as replayed processes have it (capture/asked_adapters.h).
+// Answers as a capture of Windows has them (exporter/view/capture_file/script.h), in the form of the kernel. A process
+// is asked for by its PID in place of its handle, as replayed processes have it (fake/capture/asked_adapters.h).
 class RecordedAdapters {
  public:
   explicit RecordedAdapters(std::string_view script);

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "igpu/units.h"
-#include "source/clients.h"
+#include "kernel/clients/clients.h"
 
 namespace igpu {
 
 // What the clients of one GPU have gained since the last scan that one reader has seen. The ledger counts every scan
-// (source/client_ledger.h); a reader may miss some, and gets what was gained in all of them.
+// (kernel/clients/client_ledger.h); a reader may miss some, and gets what was gained in all of them.
 //
 // A client that is seen for the first time counts as begun since the last scan. Exceptions only became visible: a
 // client with more time than can have passed since that scan; a client of a process older than the last complete scan,

@@ -7,9 +7,9 @@
 
 #include "igpu/job.h"
 #include "igpu/metric.h"
+#include "kernel/clients/clients.h"
 #include "metric/sample_sink.h"
-#include "source/clients.h"
-#include "source/job_counts.h"
+#include "trace/job_counts.h"
 
 // Bounds and labels shared by the histograms and counters of jobs, for GPUs and for workloads.
 namespace igpu {

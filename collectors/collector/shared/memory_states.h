@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "source/clients.h"
+#include "kernel/clients/clients.h"
 
 namespace igpu {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "cli/flight_recorder.h"
 #include "cli/options.h"
 #include "cli/usage_error.h"
+#include "server/flight_start.h"
 
 using namespace igpu;
 using namespace igpu::exporter;

@@ -8,15 +8,15 @@
 #include <set>
 #include <string>
 
-#include "format/json_lines.h"
-#include "format/prometheus_text.h"
 #include "gpu/open_gpu.h"
 #include "igpu/monitor.h"
 #include "model/fields.h"
 #include "support/exposition_parser.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "top/host_frame.h"
+#include "view/format/json_lines.h"
+#include "view/format/prometheus_text.h"
+#include "view/top/host_frame.h"
 
 using namespace igpu;
 using namespace igpu::snapshot;

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "igpu/model.h"
-#include "pages/model_json.h"
-#include "query/query_fields.h"
-#include "top/host_frame.h"
-#include "top/screen.h"
+#include "server/pages/model_json.h"
+#include "view/query/query_fields.h"
+#include "view/top/host_frame.h"
+#include "view/top/screen.h"
 
 using namespace igpu;
 using namespace igpu::exporter;

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "service/regular_file.h"
+#include "platform/regular_file.h"
 #include "support/paths.h"
 #include "trace/job_report.h"
 #include "trace/perfetto_writer.h"

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/engines/frequency.h"
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "collector/shared/shared_options.h"
+#include "metric/feature_report.h"
+
+namespace igpu {
+namespace {
+
+constexpr Metric<Hertz, 3> kFrequency{
+    "intel_gpu_frequency_hertz", Kind::gauge, "Current frequency; 0 while the GT is parked.", {"device", "gt", "kind"}};
+constexpr Metric<Hertz, 3> kAverage{"intel_gpu_frequency_average_hertz",
+                                    Kind::gauge,
+                                    "Mean frequency over the window; idle time counts as 0.",
+                                    {"device", "gt", "kind"}};
+constexpr Metric<Cycles, 3> kCycles{"intel_gpu_frequency_cycles_total",
+                                    Kind::counter,
+                                    "Integral of the frequency: its rate is the mean frequency in hertz.",
+                                    {"device", "gt", "kind"}};
+constexpr Metric<Hertz, 3> kLimit{"intel_gpu_frequency_limit_hertz",
+                                  Kind::gauge,
+                                  "Frequency settings (min, max, boost) and hardware bounds (rp0 highest, rp1, rpe "
+                                  "efficient, rpn lowest, rpa achievable).",
+                                  {"device", "gt", "limit"}};
+constexpr Metric<Flag, 3> kFrequencyThrottled{"intel_gpu_throttled",
+                                              Kind::gauge,
+                                              "Whether this reason currently limits the frequency.",
+                                              {"device", "gt", "reason"}};
+
+constexpr std::array<KernelAbsence, 3> kFrequencyNoFrequency{{
+    {Driver::i915,
+     {},
+     "this kernel's i915 driver has no frequency files for this GPU",
+     "Linux 5.19 or newer, on GPUs of Gen6 and newer"},
+    {Driver::xe, {}, "this kernel's xe driver has no freq0 folder for this GPU's GTs", "Linux 6.8 or newer"},
+    {Driver::wddm,
+     {},
+     "the graphics driver does not report its frequency",
+     "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
+}};
+constexpr std::array<KernelAbsence, 4> kNoAverage{{
+    {Driver::i915,
+     {},
+     "i915's PMU is there, but lists neither actual-frequency nor requested-frequency",
+     "",
+     EOPNOTSUPP},
+    {Driver::i915,
+     {},
+     "this kernel's i915 driver has no PMU, or not the events actual-frequency and requested-frequency",
+     "Linux 4.16 or newer"},
+    {Driver::xe, {}, kNotInXe, ""},
+    {Driver::wddm, {}, "Windows does not report a mean frequency", ""},
+}};
+constexpr std::array<KernelAbsence, 3> kNoThrottle{{
+    {Driver::i915,
+     {},
+     "this kernel's i915 driver shows no throttle reasons",
+     "Linux 5.19 or newer, on GPUs of Gen11 and newer"},
+    {Driver::xe, {}, "this kernel's xe driver shows no throttle reasons", "Linux 6.8 or newer"},
+    {Driver::wddm, {}, "Windows does not report throttle reasons", ""},
+}};
+constexpr FeatureDescriptor kFrequencyFeature{"frequency", "Current frequency and its limits.", Need::nothing_special,
+                                              false, kFrequencyNoFrequency};
+constexpr FeatureDescriptor kFrequencyOfNode{kFrequencyFeature.name, kFrequencyFeature.meaning, Need::windows_rights,
+                                             false, kFrequencyNoFrequency};
+constexpr FeatureDescriptor kAverageFeature{"frequency_average", "Mean frequency over the window.", Need::perf_events,
+                                            false, kNoAverage};
+constexpr FeatureDescriptor kThrottleFeature{"throttle_reasons", "Why the frequency is limited.", Need::nothing_special,
+                                             false, kNoThrottle};
+
+constexpr const MetricDescriptor* kFrequencyMetrics[] = {&kFrequency, &kAverage, &kCycles, &kLimit,
+                                                         &kFrequencyThrottled};
+constexpr const MetricDescriptor* kFrequencyInWindows[] = {&kFrequency, &kLimit};
+constexpr const FeatureDescriptor* kFrequencyFeatures[] = {&kFrequencyFeature, &kAverageFeature, &kThrottleFeature};
+
+}  // namespace
+
+constexpr std::array<const OptionDescriptor*, 1> kFrequencyOptions{&kSampledEvents};
+constexpr CollectorInfo FrequencyCollector::kInfo{.name = "frequency",
+                                                  .help = "GT frequencies, limits and throttle reasons.",
+                                                  .metrics = kFrequencyMetrics,
+                                                  .in_windows = kFrequencyInWindows,
+                                                  .features = kFrequencyFeatures,
+                                                  .options = kFrequencyOptions,
+                                                  .notes =
+                                                      "Under Windows: kind \"actual\" and limit \"max\", of the engine "
+                                                      "that renders."};
+
+FrequencyCollector::FrequencyCollector(const CollectorContext& context)
+    : sys_(context.machine.sys), gpu_(context.gpu), pmu_(context.gpu_pmu), min_window_(context.min_window) {
+  if (gpu_.driver == Driver::wddm) adapter_.emplace(context.machine, context.gpu);
+  if (gpu_.driver != Driver::i915) {
+    no_averages_ = {Reason::kernel};  // no version of the driver has it
+    return;
+  }
+  // These events start a 200 Hz timer in the driver while the GPU is busy.
+  if (!context.options[kSampledEvents]) {
+    no_averages_ = {Reason::disabled};
+    return;
+  }
+  find_averages_ = true;
+  find_averages();
+}
+
+// The driver may create its PMU later than its other files.
+void FrequencyCollector::find_averages() {
+  const auto events = pmu_.events();
+  if (!events) {
+    no_averages_ = events.is_absent() ? events.absent() : Absent{Reason::kernel};
+    return;
+  }
+  find_averages_ = false;
+  no_averages_ = {Reason::kernel, EOPNOTSUPP};  // unless one of these is found
+  for (const auto& [event, kind] :
+       {std::pair<std::string_view, std::string_view>("actual-frequency", "actual"),
+        std::pair<std::string_view, std::string_view>("requested-frequency", "requested")}) {
+    for (const std::string& name : *events) {
+      // One GT: no suffix. Several: -gt0, -gt1.
+      if (!name.starts_with(event)) continue;
+      std::string_view suffix = std::string_view(name).substr(event.size());
+      if (!suffix.empty() && !suffix.starts_with("-gt")) continue;
+      const std::string gt(suffix.empty() ? std::string_view("0") : suffix.substr(3));
+      averages_.push_back({gt, kind, pmu_.want(name), CounterWindow<1>(min_window_)});
+    }
+  }
+}
+
+// Of the engine that renders: the one clock that Windows tells of an engine.
+void FrequencyCollector::collect_adapter(SampleSink& out) {
+  FeatureReport frequency(out, kFrequencyOfNode, {Reason::kernel});
+  const WddmClock clock = adapter_->clock();
+  if (frequency.note(clock.actual)) out.add(kFrequency, {gpu_.address, "0", "actual"}, *clock.actual);
+  if (frequency.note(clock.max)) out.add(kLimit, {gpu_.address, "0", "max"}, *clock.max);
+  out.absent(kAverageFeature, no_averages_);
+  out.absent(kThrottleFeature, {Reason::kernel});
+}
+
+void FrequencyCollector::collect(ScrapePass& pass, SampleSink& out) {
+  if (adapter_) return collect_adapter(out);
+  if (scans_.due(!gts_.empty())) gts_ = GtSysfs::find(sys_, gpu_);
+  {
+    // The host runs the clocks of a virtual function.
+    const Absent none{Reason::kernel};
+    FeatureReport frequency(out, kFrequencyFeature, none, gpu_.virtual_function);
+    FeatureReport throttle(out, kThrottleFeature, none, gpu_.virtual_function);
+    for (GtSysfs& gt : gts_) {
+      frequency.add(kFrequency, {gpu_.address, gt.id(), "actual"}, gt.actual());
+      frequency.add(kFrequency, {gpu_.address, gt.id(), "requested"}, gt.requested());
+      for (GtSysfs::Limit& limit : gt.limits())
+        frequency.add(kLimit, {gpu_.address, gt.id(), limit.name}, gt.bound(limit));
+      throttle.note(gt.throttle([&](std::string_view reason, bool active) {
+        out.add(kFrequencyThrottled, {gpu_.address, gt.id(), reason}, flag(active));
+      }));
+    }
+  }
+  collect_averages(pass, out);
+}
+
+void FrequencyCollector::collect_averages(ScrapePass& pass, SampleSink& out) {
+  if (find_averages_) find_averages();
+  FeatureReport report(out, kAverageFeature, no_averages_, gpu_.virtual_function);
+  if (averages_.empty()) return;
+  const auto read = pmu_.refresh(pass.number());
+  if (!read) {
+    report.note(read);
+    return;
+  }
+  if (std::exchange(generation_, pmu_.generation()) != pmu_.generation())
+    for (Average& average : averages_) average.window.restart();
+  constexpr double kCyclesPerCount = 1e6;  // a count is one MHz for one second
+  for (Average& average : averages_) {
+    const auto count = pmu_.count(average.handle);
+    if (!report.note(count)) continue;
+    out.add(kCycles, {gpu_.address, average.gt, average.kind}, Cycles{static_cast<double>(*count) * kCyclesPerCount});
+    const auto raw = pmu_.raw(average.handle);
+    if (!raw) continue;
+    if (const auto delta = average.window.advance(pmu_.time(), {*raw})) {
+      const double hertz = static_cast<double>(delta->counts[0]) * kCyclesPerCount / to_seconds(delta->elapsed).value;
+      out.add(kAverage, {gpu_.address, average.gt, average.kind}, Hertz{hertz});
+    }
+  }
+}
+
+}  // namespace igpu

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collector/collector.h"
+#include "collector/health/health_part.h"
+#include "kernel/device/drm_query.h"
+
+namespace igpu {
+
+// Reads files that change rarely, for the collector `health`: PCIe error counts, survivability mode, settings of
+// runtime power management; also firmware versions. It reads them every 20 seconds, at once after another channel
+// reported a fault, and again at the next scrape after a read failed. Only the query of firmware versions can resume a
+// GPU; it is sent while the GPU is awake, until the driver answers.
+class HealthFiles final : public HealthPart {
+ public:
+  static constexpr Metric<Count, 4> kPcieErrors{
+      "intel_gpu_pcie_errors_total",
+      Kind::counter,
+      "PCIe errors (AER) of the GPU, called endpoint, and of the ports above it, as the kernel counts them.",
+      {"device", "port", "severity", "type"}};
+  static constexpr Metric<Flag, 4> kFirmware{
+      "intel_gpu_firmware_info",
+      Kind::info,
+      "Firmware that runs on the GPU: HuC with its version (xe), GuC with that of its submission interface (xe).",
+      {"device", "uc", "version", "interface"}};
+  static constexpr Metric<Flag, 1> kSurvivability{
+      "intel_gpu_survivability_mode",
+      Kind::gauge,
+      "Whether xe holds the card in survivability mode: its firmware failed and must be flashed.",
+      {"device"}};
+  static constexpr Metric<Flag, 3> kRuntimePm{
+      "intel_gpu_runtime_pm_info",
+      Kind::info,
+      "Settings of runtime power management: with control on, the GPU never sleeps; d3cold_allowed is 1 or 0.",
+      {"device", "control", "d3cold_allowed"}};
+
+  static constexpr std::array<KernelAbsence, 2> kNoPcieErrors{{
+      {Driver::i915,
+       {},
+       "no PCI function from the GPU to its root port has AER counts",
+       "the firmware handles PCIe errors: enable AER in its settings, or boot with pcie_ports=native; in a virtual "
+       "machine, read them on the host"},
+      {Driver::xe,
+       {},
+       "no PCI function from the GPU to its root port has AER counts",
+       "the firmware handles PCIe errors: enable AER in its settings, or boot with pcie_ports=native; in a virtual "
+       "machine, read them on the host"},
+  }};
+  static constexpr std::array<KernelAbsence, 6> kNoFirmware{{
+      {Driver::i915, {}, "i915 was told not to load HuC", "remove enable_guc from the options of i915", 95},
+      {Driver::i915,
+       {},
+       "the file of HuC's firmware is missing",
+       "apt install firmware-misc-nonfree, then boot again",
+       65},
+      {Driver::i915, {}, "i915 could not load HuC", "sudo dmesg | grep -i huc"},
+      {Driver::xe, {}, "xe blocks all calls: the GPU is wedged", "rebind the driver, or boot again", 125},
+      {Driver::xe, {}, "xe reports no firmware: none runs", "sudo dmesg | grep -i -e guc -e huc", 19},
+      {Driver::xe, {}, "this kernel's xe driver has no query of firmware versions", "Linux 6.11 or newer"},
+  }};
+  // Optional: an operator cannot provide it on a machine without these counts.
+  static constexpr FeatureDescriptor kPcieErrorsFeature{
+      "pcie_errors", "PCIe errors counted by the kernel.", Need::nothing_special, false, kNoPcieErrors, true};
+  static constexpr FeatureDescriptor kFirmwareFeature{
+      "firmware", "Firmware of the GPU's microcontrollers.", Need::render_node, false, kNoFirmware, true};
+  static constexpr FeatureDescriptor kSurvivabilityFeature{
+      "survivability_mode", "Whether the card's firmware failed (xe, discrete).", Need::nothing_special};
+
+  static constexpr std::array<const MetricDescriptor*, 4> kMetrics{&kPcieErrors, &kFirmware, &kSurvivability,
+                                                                   &kRuntimePm};
+  static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kPcieErrorsFeature, &kFirmwareFeature,
+                                                                     &kSurvivabilityFeature};
+
+  explicit HealthFiles(Machine& machine) : machine_(machine) {}
+  void collect(const HealthScrape& scrape, SampleSink& out) override;
+
+ private:
+  struct ErrorCount {
+    std::string_view port;
+    std::string_view severity;
+    std::string type;
+    std::uint64_t total;
+  };
+  struct Firmware {
+    std::string_view uc;
+    std::string version;
+    std::string interface;
+  };
+  struct RuntimePmSettings {
+    std::string_view control;
+    std::string_view d3cold_allowed;
+  };
+  // Values read for one GPU.
+  struct Files {
+    std::uint64_t binding = 0;
+    std::optional<Nanoseconds> read_at;  // nullopt: to be read at the next scrape
+    std::vector<ErrorCount> errors;
+    std::vector<Reading<Unit>> error_files;  // outcomes of the last round
+    Reading<bool> survivability = Absent{Reason::hardware};
+    Reading<RuntimePmSettings> runtime_pm = Absent{Reason::kernel};
+    std::vector<Firmware> firmware;
+    Reading<Unit> firmware_outcome = Absent{Reason::suspended};
+    unsigned firmware_rounds = 0;  // rounds in which the driver answered
+  };
+
+  void read(const Gpu& gpu, Files& files);
+  void read_pcie_errors(const Gpu& gpu, Files& files);
+  Reading<RuntimePmSettings> runtime_pm(const Gpu& gpu) const;
+  void ask_firmware(const Gpu& gpu, Files& files) const;
+  static void write(const Gpu& gpu, const Files& files, SampleSink& out);
+
+  Machine& machine_;
+  std::map<std::string, Files, std::less<>> files_;             // of bound GPUs, by PCI address
+  std::map<std::string, CounterMemory, std::less<>> counters_;  // by PCI address; outlive a binding
+};
+
+}  // namespace igpu

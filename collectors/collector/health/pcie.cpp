@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/health/pcie.h"
+
+#include <array>
+
+#include "metric/feature_report.h"
+
+namespace igpu {
+namespace {
+
+constexpr Metric<TransfersPerSecond, 2> kSpeed{"intel_gpu_pcie_link_speed_transfers_per_second",
+                                               Kind::gauge,
+                                               "Speed of the link between card and slot; bound is current or max.",
+                                               {"device", "bound"}};
+constexpr Metric<Lanes, 2> kWidth{"intel_gpu_pcie_link_width_lanes",
+                                  Kind::gauge,
+                                  "Width of the link between card and slot; bound is current or max.",
+                                  {"device", "bound"}};
+constexpr Metric<TransfersPerSecond, 1> kSlotSpeed{"intel_gpu_pcie_slot_speed_transfers_per_second",
+                                                   Kind::gauge,
+                                                   "Highest speed of the slot, whatever card is in it.",
+                                                   {"device"}};
+constexpr Metric<Lanes, 1> kSlotWidth{
+    "intel_gpu_pcie_slot_width_lanes", Kind::gauge, "Lanes of the slot, whatever card is in it.", {"device"}};
+constexpr std::array<KernelAbsence, 2> kNoLink{{
+    {Driver::i915, GpuKind::discrete, "no PCI function in front of the GPU shows a link, as in a virtual machine",
+     "read it on the host"},
+    {Driver::xe, GpuKind::discrete, "no PCI function in front of the GPU shows a link, as in a virtual machine",
+     "read it on the host"},
+}};
+constexpr FeatureDescriptor kPcieFeature{"pcie_link", "Speed and width of the slot's link.", Need::nothing_special,
+                                         false, kNoLink};
+constexpr const MetricDescriptor* kPcieMetrics[] = {&kSpeed, &kWidth, &kSlotSpeed, &kSlotWidth};
+constexpr const FeatureDescriptor* kPcieFeatures[] = {&kPcieFeature};
+
+}  // namespace
+
+constexpr CollectorInfo PcieCollector::kInfo{.name = "pcie",
+                                             .help = "Speed and width of the slot's PCIe link.",
+                                             .metrics = kPcieMetrics,
+                                             .features = kPcieFeatures};
+
+PcieCollector::PcieCollector(const CollectorContext& context)
+    : gpu_(context.gpu), link_(context.machine.sys, context.gpu) {}
+
+void PcieCollector::collect(ScrapePass&, SampleSink& out) {
+  FeatureReport report(out, kPcieFeature);
+  report.add(kSpeed, {gpu_.address, "current"}, link_.current_speed());
+  report.add(kSpeed, {gpu_.address, "max"}, link_.max_speed());
+  report.add(kWidth, {gpu_.address, "current"}, link_.current_width());
+  report.add(kWidth, {gpu_.address, "max"}, link_.max_width());
+  report.add(kSlotSpeed, {gpu_.address}, link_.slot_speed());
+  report.add(kSlotWidth, {gpu_.address}, link_.slot_width());
+}
+
+}  // namespace igpu

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/jobs/jobs.h"
+
+#include <cstddef>
+#include <string_view>
+
+#include "collector/jobs/jobs_facts.h"
+
+namespace igpu {
+namespace {
+
+constexpr HistogramMetric<Seconds, 3, kJobBounds.size()> kQueue{
+    "intel_gpu_job_queue_seconds",
+    "Time from the submission of a job to its start: in the driver's queue, for other jobs, and for the engine.",
+    {"device", "class", "source"},
+    kJobBounds};
+constexpr HistogramMetric<Seconds, 3, kJobBounds.size()> kRun{
+    "intel_gpu_job_run_seconds",
+    "Time from the start of a job to its end; only jobs whose end is exact.",
+    {"device", "class", "source"},
+    kJobBounds};
+constexpr Metric<Count, 4> kJobs{"intel_gpu_jobs_total",
+                                 Kind::counter,
+                                 "Jobs by outcome: completed, bound (its end is not known exactly), "
+                                 "long_running (its end is not reported), error, "
+                                 "evicted (its end was lost).",
+                                 {"device", "class", "source", "outcome"}};
+constexpr Metric<Count, 2> kJobLost{
+    "intel_gpu_job_events_lost_total",
+    Kind::counter,
+    "Events in no histogram: recursion, table_full, unmatched. One count for all GPUs of a driver, repeated at each: "
+    "take the maximum, not the sum.",
+    {"device", "reason"}};
+constexpr FeatureDescriptor kJobFeature{"jobs", "Time that jobs wait and run, counted by BPF programs.",
+                                        Need::job_events};
+constexpr std::array<const MetricDescriptor*, 5> kJobMetrics{&kQueue, &kRun, &kJobs, &kJobLost,
+                                                             &JobsCollector::kProcessVideoJobs};
+constexpr std::array<const FeatureDescriptor*, 1> kJobFeatures{&kJobFeature};
+
+// The number of missed events is the only one that takes system calls.
+constexpr Nanoseconds kMissesEvery = std::chrono::seconds(10);
+
+}  // namespace
+
+constexpr std::array<EarlyPart, 1> kOpenedForJobs{EarlyPart::job_counters};
+
+constexpr CollectorInfo JobsCollector::kInfo{
+    .name = "jobs",
+    .help = "How long jobs wait and run, as histograms; video jobs by process.",
+    .enabled_by_default = false,
+    .runs_while_suspended = true,
+    .reads_processes = true,
+    .opened_early = kOpenedForJobs,
+    .metrics = kJobMetrics,
+    .features = kJobFeatures,
+    .notes =
+        "While it is on, the modules that report jobs and hangs (gpu_sched, xe, i915) cannot be unloaded. It counts "
+        "jobs that are "
+        "submitted after the exporter started. Outcomes: `bound`: the end was not reported from an interrupt (i915: "
+        "nothing waited for the job), so its exact time is unknown; `long_running`: a job of a VM whose jobs the "
+        "kernel does not follow (xe); `error`: the job was reset or banned; `evicted`: its end was never reported. "
+        "Lost events: `recursion`: the event came while the processor handled another one; `table_full`: too many "
+        "jobs were in flight; `unmatched`: the submission of the job was not seen. The longest wait of 95 % of the "
+        "jobs of a class: `histogram_quantile(0.95, sum by (device, class, le) "
+        "(rate(intel_gpu_job_queue_seconds_bucket[5m])))`. A process has a series of video jobs while it runs, holds "
+        "a "
+        "client of the GPU, and is visible; the jobs of one for which the kernel's table of 959 processes had no "
+        "room "
+        "are in no series. Jobs that were reset or lost are not counted.",
+};
+
+JobsCollector::JobsCollector(const CollectorContext& context) : gpu_(context.gpu), machine_(context.machine) {}
+
+void JobsCollector::collect(ScrapePass& pass, SampleSink& out) {
+  if (!machine_.job_counters) return out.missing(kJobFeature, machine_.job_counters);
+  const JobDriver driver = gpu_.driver == Driver::i915 ? JobDriver::i915 : JobDriver::drm_sched;
+  const Reading<const JobCounters*> counters = (*machine_.job_counters)->get(driver, pass.now());
+  if (!counters) return out.missing(kJobFeature, counters);
+  out.available(kJobFeature);
+  pass.facts().put(gpu_.address, CountedJobs{*counters});
+  const std::vector<JobCounts> series = read_job_counts((*counters)->slots(), gpu_.address);
+  for (const JobCounts& counts : series) {
+    const std::string_view engine_class = to_string(counts.engine_class);
+    const std::string_view source = to_string(counts.source);
+    out.add(kQueue, {gpu_.address, engine_class, source}, {counts.queue, Seconds{counts.queue_seconds}});
+    out.add(kRun, {gpu_.address, engine_class, source}, {counts.run, Seconds{counts.run_seconds}});
+    for (std::size_t i = 0; i < JOB_OUTCOMES; ++i) {
+      if (is_possible_outcome(counts.source, i))
+        out.add(kJobs, {gpu_.address, engine_class, source, kJobOutcomes[i]}, count_of(counts.outcomes[i]));
+    }
+  }
+  report_losses(**counters, pass, out);
+}
+
+void JobsCollector::report_losses(const JobCounters& counters, ScrapePass& pass, SampleSink& out) {
+  const LostJobEvents lost = read_lost_job_events(counters.slots());
+  out.add(kJobLost, {gpu_.address, "table_full"}, count_of(lost.table_full));
+  out.add(kJobLost, {gpu_.address, "unmatched"}, count_of(lost.unmatched));
+  if (!misses_read_ || pass.now() - *misses_read_ >= kMissesEvery) {
+    const Reading<std::uint64_t> misses = counters.recursion_misses();
+    misses_read_ = pass.now();
+    if (misses.is_failure()) out.failed(misses.failure());
+    if (misses) misses_ = *misses;
+  }
+  if (misses_) out.add(kJobLost, {gpu_.address, "recursion"}, count_of(*misses_));
+}
+
+}  // namespace igpu

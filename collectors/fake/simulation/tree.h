@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "fake/simulation/course.h"
+#include "fake/simulation/world.h"
+#include "machine/filesystem.h"
+
+namespace igpu::simulation {
+
+// The text of a file at a given time.
+using Render = std::function<void(std::ostream& out, ScriptTime now)>;
+
+// One entry of a simulated file system.
+struct Node {
+  enum class Kind { directory, file, link };
+
+  Kind kind = Kind::directory;
+  std::uint32_t permissions = 0555;
+  std::uint32_t uid = 0;
+  std::uint64_t rdev = 0;               // for a device file
+  std::uint64_t inode = 0;              // unique per node
+  bool device = false;                  // a character device: it can be listed and stat'ed, but not read
+  int error = 0;                        // errno of every attempt to open it (a directory: also of reaching its entries)
+  const RuntimePower* wakes = nullptr;  // reading it resumes this GPU
+  Lifetime life;                        // the entry exists only during this time
+  std::string text;                     // constant content, or the target of a link
+  Render render;
+  Node* parent = nullptr;
+  std::map<std::string, std::unique_ptr<Node>, std::less<>> children;
+};
+
+// A file system in memory: built once, then only read, on any number of threads; time is its only input. Paths are
+// relative to the root; missing parent directories are created.
+class Tree {
+ public:
+  // reader_uid: the user who reads. Files that this user may not read fail with EACCES; uid 0 reads all.
+  Tree(const ScriptClock& clock, std::uint32_t reader_uid);
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  Node& directory(std::string_view path);
+  Node& file(std::string_view path, std::string text, std::uint32_t permissions = 0444);
+  Node& file(std::string_view path, Render render, std::uint32_t permissions = 0444);
+  Node& link(std::string_view path, std::string target);
+  Node& device(std::string_view path, unsigned major, unsigned minor, std::uint32_t permissions);
+
+  const Node& root() const { return root_; }
+  const ScriptClock& clock() const { return clock_; }
+  bool may_read(const Node& node) const;
+
+ private:
+  Node& child(Node& parent, std::string_view name, Node::Kind kind);
+  Node& make(std::string_view path, Node::Kind kind);
+
+  const ScriptClock& clock_;
+  std::uint32_t reader_uid_;
+  std::uint64_t nodes_ = 1;
+  Node root_;
+};
+
+// A directory of the tree to which sysfs attributes are added: a value and a line feed each.
+class Folder {
+ public:
+  // wakes: reading its files resumes this GPU; null: none.
+  Folder(Tree& tree, std::string path, const RuntimePower* wakes = nullptr)
+      : tree_(tree), path_(std::move(path)), wakes_(wakes) {}
+
+  const std::string& path() const { return path_; }
+  void file(const std::string& name, const std::string& value, std::uint32_t permissions = 0444) const {
+    tree_.file(path_ + '/' + name, value + '\n', permissions).wakes = wakes_;
+  }
+  void number(const std::string& name, std::uint64_t value, std::uint32_t permissions = 0444) const {
+    file(name, std::to_string(value), permissions);
+  }
+  // of(now): the number, or a text.
+  template <std::invocable<ScriptTime> F>
+  void value(const std::string& name, F of, std::uint32_t permissions = 0444) const {
+    const Render render = [of](std::ostream& out, ScriptTime now) { out << of(now) << '\n'; };
+    tree_.file(path_ + '/' + name, render, permissions).wakes = wakes_;
+  }
+
+ private:
+  Tree& tree_;
+  const std::string path_;
+  const RuntimePower* const wakes_;
+};
+
+// The tree, or a directory in it, as a file system of machine/. The tree must outlive it.
+class TreeDirectory final : public Directory {
+ public:
+  explicit TreeDirectory(const Tree& tree) : TreeDirectory(tree, tree.root()) {}
+  TreeDirectory(const Tree& tree, const Node& node) : tree_(&tree), node_(&node), opened_(tree.clock().now()) {}
+
+  Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const override;
+  Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const override;
+  Reading<std::unique_ptr<File>> open(std::string_view path) const override;
+  Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const override;
+  Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view name)>& visit) const override;
+  Reading<std::string> read_link(std::string_view path) const override;
+  Reading<std::string> resolve(std::string_view path) const override;
+  Reading<FileFacts> stat(std::string_view path) const override;
+
+ private:
+  const Tree* tree_;
+  const Node* node_;
+  ScriptTime opened_;  // an entry that has ended since then is gone, even if a new instance exists
+};
+
+}  // namespace igpu::simulation

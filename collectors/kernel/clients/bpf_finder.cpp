@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/clients/bpf_finder.h"
+
+#include <algorithm>
+
+namespace igpu {
+
+Reading<ClientSnapshot> BpfFinder::find(std::span<const std::string> asleep) {
+  scan_.begin(asleep);
+  const Nanoseconds now = scan_.snapshot().time;
+  // Fetched before the holders are listed: a change in between is reported again by the next call.
+  DeviceUsers::Changes changes = holders_.changes();
+  std::sort(changes.processes.begin(), changes.processes.end());
+  changes.processes.erase(std::unique(changes.processes.begin(), changes.processes.end()), changes.processes.end());
+
+  const bool lists = !holders_.reports_changes() || changes.some_lost || !listed_ || now - *listed_ >= kListAgain;
+  std::vector<std::uint32_t> listed;
+  if (lists) {
+    auto holders = holders_.list();
+    if (!holders) {
+      listed_.reset();
+      return walk_.find(asleep);
+    }
+    listed = *std::move(holders);
+    listed_ = now;
+  }
+  follow(listed, changes.processes);
+  for (WalkedProcess& process : scan_.memory().processes()) {
+    const auto [first, last] = std::equal_range(listed.begin(), listed.end(), process.pid);
+    const auto files = static_cast<std::uint64_t>(last - first);
+    const bool files_changed = lists && files != process.listed_files;
+    if (lists) process.listed_files = files;
+    process.must_scan = files_changed || scan_.is_unsettled(process) || ClientScan::has_changed(process) ||
+                        std::binary_search(changes.processes.begin(), changes.processes.end(), process.pid);
+  }
+  if (!scan_.all_asleep()) {
+    scan_.read_known();
+    scan_.scan_chosen(true);
+    scan_.snapshot().oldest_scan = now;
+  }
+  scan_.snapshot().way = "bpf";
+  return scan_.finish();
+}
+
+// Follows the processes that were known, listed or reported and still run.
+void BpfFinder::follow(std::span<const std::uint32_t> listed, std::span<const std::uint32_t> changed) {
+  std::vector<std::uint32_t> pids(listed.begin(), listed.end());
+  pids.insert(pids.end(), changed.begin(), changed.end());
+  for (const WalkedProcess& process : scan_.memory().processes()) pids.push_back(process.pid);
+  std::sort(pids.begin(), pids.end());
+  pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
+  if (scan_.self()) std::erase(pids, *scan_.self());
+  scan_.memory().follow(pids, scan_.snapshot().time);
+  std::vector<std::uint32_t>& running = scan_.snapshot().pids;
+  for (WalkedProcess& process : scan_.memory().processes()) {
+    const auto examined = scan_.examine(process);
+    if (examined || examined.is_failure() || examined.absent().reason == Reason::permission)
+      running.push_back(process.pid);
+  }
+  scan_.memory().follow(running, scan_.snapshot().time);
+}
+
+}  // namespace igpu

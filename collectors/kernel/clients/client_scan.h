@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "kernel/clients/client_files.h"
+#include "kernel/clients/clients.h"
+#include "kernel/clients/process.h"
+#include "kernel/clients/sleeping_gpus.h"
+#include "kernel/clients/walk_memory.h"
+#include "machine/machine.h"
+
+namespace igpu {
+
+// The part of a scan that all finders share. Once the finder has determined which processes may hold a client, this
+// class reads the known clients, scans the chosen processes within the time limit, and remembers the result for the
+// next scan. Call order: begin(), memory().follow(), set must_scan of processes, read_known(), scan_chosen(), finish().
+class ClientScan {
+ public:
+  ClientScan(Machine& machine, Nanoseconds limit) : machine_(machine), limit_(limit), users_(machine.names) {}
+
+  void begin(std::span<const std::string> asleep);
+  // True if every Intel GPU sleeps, so that no client may be read.
+  bool all_asleep() const { return gpus_.has_sleeping_xe() && gpus_.all_asleep(); }
+
+  // True if the last scans of this process did not agree, so it must be scanned again.
+  bool is_unsettled(const WalkedProcess& process) const;
+  // Reads inode and size of /proc/<pid>/fd. Absent if the process has ended.
+  Reading<Unit> examine(WalkedProcess& process) const;
+  // True if examine() found another inode or number of descriptors than the last scan.
+  static bool has_changed(const WalkedProcess& process);
+
+  // Reads the clients of processes that need no scan; sets must_scan of a process that has lost one.
+  void read_known();
+  // Scans the processes with must_scan. all_examined: false if the finder ran out of time before it examined all.
+  void scan_chosen(bool all_examined);
+  ClientSnapshot finish();
+
+  WalkMemory& memory() { return memory_; }
+  ClientSnapshot& snapshot() { return snapshot_; }
+  std::uint64_t number() const { return number_; }
+  std::optional<std::uint32_t> self() const { return self_; }
+  Nanoseconds half_time() const { return deadline_ - limit_ / 2; }
+
+ private:
+  bool pids_are_hidden() const;
+  ClientFileReader reader();
+  bool read_known(ClientFileReader& reader, WalkedProcess& process);
+  std::uint64_t descriptor_numbers(std::uint32_t pid) const;
+  bool scan(ClientFileReader& reader, WalkedProcess& process);
+  void sum_up();
+
+  Machine& machine_;
+  const Nanoseconds limit_;
+  UserNames users_;
+
+  // Kept from scan to scan.
+  WalkMemory memory_;
+  std::uint64_t number_ = 0;
+  std::size_t usual_clients_ = 0;
+
+  // Of the current scan.
+  ClientSnapshot snapshot_;
+  SleepingGpus gpus_;
+  Nanoseconds deadline_{};
+  std::optional<std::uint32_t> self_;  // PID of this process; unknown in a captured tree
+  bool counts_descriptors_ = false;    // the kernel reports them as the size of /proc/<pid>/fd
+};
+
+}  // namespace igpu

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/faults/error_state.h"
+
+#include <array>
+#include <system_error>
+#include <utility>
+
+#include "kernel/sysfs/attribute.h"
+
+namespace igpu {
+
+ErrorState::ErrorState(const Directory& sys, const Gpu& gpu)
+    : sys_(sys),
+      driver_(gpu.driver),
+      pci_path_(gpu.pci_path),
+      error_file_(gpu.pci_path + "/drm/" + gpu.card + "/error") {}
+
+Reading<bool> ErrorState::captured() {
+  if (driver_ == Driver::xe) return core_dump_exists();
+  if (!file_) {
+    auto opened = sys_.open(error_file_);
+    if (!opened) return opened.propagate<bool>();
+    file_ = std::move(*opened);
+  }
+  std::array<char, 64> buffer;
+  const auto text = file_->read(buffer);
+  if (text && !text->empty()) return !text->starts_with("No error state");
+  // A dump can be megabytes; what the kernel says without one is a few words.
+  if (text.is_failure() && text.failure().code == std::errc::file_too_large) return true;
+  file_.reset();
+  if (!text) return text.propagate<bool>();
+  return Absent{Reason::kernel};
+}
+
+Reading<bool> ErrorState::core_dump_exists() {
+  if (file_exists(sys_, pci_path_ + "/devcoredump")) return true;
+  bool found = false;
+  const auto listed = sys_.for_each("class/devcoredump", [&](std::string_view name) {
+    const auto device = sys_.resolve("class/devcoredump/" + std::string(name) + "/failing_device");
+    found = device && *device == pci_path_;
+    return !found;
+  });
+  if (listed.is_failure()) return listed.failure();
+  // The class appears with the first dump, or never if the kernel has no core dumps: either way none is held.
+  return found;
+}
+
+}  // namespace igpu

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel/clients/client_finder.h"
+#include "kernel/clients/client_ledger.h"
+#include "kernel/device/discovery.h"
+#include "run/gpu_unit.h"
+#include "run/kept_findings.h"
+#include "run/progress.h"
+#include "run/registry.h"
+#include "run/scrape_log.h"
+#include "run/sink_pool.h"
+
+namespace igpu {
+
+// The state that collectors and their threads need. It is shared, because a thread that hangs may outlive the registry.
+struct RegistryCore {
+  std::shared_ptr<void> keep_alive;
+  Machine& machine;
+  RegistryOptions options;
+  const std::vector<ConfiguredCollector> collectors;
+  Log& log;
+  std::shared_ptr<SinkPool> sinks = std::make_shared<SinkPool>();
+
+  // The search for clients; walk_mutex guards the members from finder to other_power.
+  std::mutex walk_mutex;
+  std::unique_ptr<ClientFinder> finder;
+  ClientLedgers ledgers;
+  Discovery all_gpus;                             // used if the options choose some GPUs
+  std::map<std::string, PowerWatch> other_power;  // of GPUs that are not chosen, by address
+
+  // Used by the thread that owns the current run; discovery_mutex guards them against a thread that was left behind.
+  std::mutex discovery_mutex;
+  Discovery discovery;
+  std::vector<std::shared_ptr<GpuUnit>> units;
+  bool units_changed = false;     // since the last publish_known()
+  std::list<Slot> machine_slots;  // one for each enabled collector of the machine
+  std::map<std::string, DeviceMemory> memories;
+
+  mutable std::mutex known_mutex;
+  std::shared_ptr<const std::vector<Gpu>> known_gpus = std::make_shared<std::vector<Gpu>>();  // as last listed
+
+  FactBoard::Waiting waiting_facts;
+
+  KeptFindings findings;
+  ScrapeLog scrape_log;
+  std::uint64_t pass_number = 0;
+  std::atomic<Nanoseconds> accumulating_due_after{};
+
+  RegistryCore(std::shared_ptr<void> alive, Machine& the_machine, RegistryOptions registry_options,
+               std::vector<ConfiguredCollector> configured, Log& the_log)
+      : keep_alive(std::move(alive)),
+        machine(the_machine),
+        options(std::move(registry_options)),
+        collectors(std::move(configured)),
+        log(the_log),
+        finder(make_client_finder(the_machine)),
+        all_gpus(the_machine, {}),
+        discovery(the_machine, options.gpus),
+        scrape_log(the_log, the_machine.adapters != nullptr) {
+    findings.read_release(the_machine);
+    for (const ConfiguredCollector& collector : collectors)
+      if (collector.enabled && collector.entry.create_for_machine) start(add_slot(machine_slots, collector));
+  }
+
+  // Creates the collector now, so that one that counts events misses none before the first run. If its constructor
+  // throws, the first run tries again and reports the error.
+  void start(Slot& slot) {
+    try {
+      slot.machine_collector = make_machine_collector(slot);
+    } catch (const std::exception&) {
+      slot.machine_collector.reset();
+    }
+  }
+
+  void follow_devices();
+  void publish_known();
+  // The number of GPUs in the list of this run or, if the run has none, in the last one.
+  std::size_t device_count(const Progress& progress) const;
+  // The clients of the chosen GPUs with what they have counted, and the processes that hold them.
+  Reading<ClientSnapshot> find_clients(std::span<const std::string> chosen, std::vector<std::string> asleep);
+  Reading<ClientSnapshot> find_chosen_clients(std::span<const std::string> chosen, std::vector<std::string> asleep);
+  // Logs each name of the choice that no GPU has.
+  void report_missing(const std::vector<std::shared_ptr<GpuUnit>>& found);
+  std::shared_ptr<GpuUnit> bind(const Gpu& gpu, const GpuUnit* before);
+  // Called after a run: plans the next reading of each counter that advances only when read.
+  void plan_readings(const Progress& progress);
+  Slot& add_slot(std::list<Slot>& slots, const ConfiguredCollector& collector) const;
+  std::unique_ptr<Collector> make_collector(const Slot& slot, GpuUnit& unit) {
+    return slot.configured->entry.create(
+        {machine, unit.gpu, *unit.pmu, *slot.memory, slot.configured->options, options.min_window, log});
+  }
+  std::unique_ptr<MachineCollector> make_machine_collector(const Slot& slot) {
+    return slot.configured->entry.create_for_machine({machine, slot.configured->options, options.min_window,
+                                                      options.workload_rules, log, options.collector_timeout,
+                                                      keep_alive, options.flights, options.gpus});
+  }
+};
+
+}  // namespace igpu

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "collector/collector.h"
+#include "igpu/log.h"
+#include "igpu/monitor.h"
+#include "igpu/options.h"
+#include "machine/machine.h"
+#include "run/configuration.h"
+
+namespace igpu {
+
+struct RegistryOptions {
+  std::vector<std::string> gpus;  // selection, as MonitorOptions
+  Nanoseconds min_window{};
+  Nanoseconds collector_timeout{};
+  // Starts the threads that collectors run on, because a thread inherits the rights of the thread that starts it.
+  // Empty: the caller of a scrape starts them.
+  std::function<std::thread(std::function<void()>)> make_thread = {};
+  Nanoseconds accumulator_interval = std::chrono::minutes(10);  // as MonitorOptions
+  std::shared_ptr<WorkloadRuleSource> workload_rules = {};      // as MonitorOptions
+  std::shared_ptr<Flights> flights = {};                        // as MonitorOptions
+  // start() runs the collectors on the calling thread. A read that hangs then hangs the caller.
+  bool on_calling_thread = false;
+  bool own_metrics = true;  // pages have the metrics of registry_metrics.h
+};
+
+struct RegistryCore;
+class RegistryRun;
+class Worker;
+
+// Runs the collectors: one run at a time, one collector after the other, isolated from each other. A collector that
+// throws, fails or hangs loses its own samples only. A hanging collector is left behind with its thread, and skipped
+// until it returns. GPUs that appear or disappear are followed.
+//
+// Reading order: registry.cpp starts a run, run.cpp executes its steps on a worker thread, run_wait.cpp is what callers
+// do meanwhile, scrape_page.cpp makes the page. core.h holds what outlives a run, gpu_unit.h one GPU.
+class Registry {
+ public:
+  // machine and log must outlive the registry and every collector that was left behind. Those collectors hold
+  // keep_alive, which may own the machine.
+  Registry(std::shared_ptr<void> keep_alive, Machine& machine, RegistryOptions registry_options,
+           std::vector<ConfiguredCollector> collectors, Log& log);
+  ~Registry();
+
+  struct Request {
+    CollectorSet collectors;
+    bool only_accumulating = false;  // only collectors with counters that advance when read
+    bool reads_clients = false;      // with only_accumulating: also collectors that count short jobs
+    Nanoseconds deadline = Nanoseconds::max();
+  };
+  // Starts a run. The previous one must have ended; not thread-safe.
+  std::shared_ptr<RegistryRun> start(const Request& request);
+  // Waits for the previous run, starts a run, and waits for its result.
+  std::shared_ptr<const ScrapeResult> run(const Request& request);
+
+  std::shared_ptr<const std::vector<Gpu>> gpus() const;  // as listed last; thread-safe; not null
+  // When the next run with only_accumulating is due, relative to the last run; thread-safe.
+  Nanoseconds accumulating_due_after() const;
+
+ private:
+  std::shared_ptr<RegistryCore> core_;
+  std::unique_ptr<Worker> worker_;
+  std::shared_ptr<RegistryRun> current_;
+};
+
+}  // namespace igpu

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <system_error>
+
+#include "platform/callers_rights.h"
+#include "platform/new_file.h"
+
+namespace igpu::exporter {
+namespace {
+
+[[noreturn]] void fail(int error) { throw FileError(std::generic_category().message(error), error); }
+
+// An error of errno, or 0.
+int name_anew(const std::string& temporary, const std::string& path) {
+  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL) return errno;
+  // Some file systems have no such flag.
+  if (::access(path.c_str(), F_OK) == 0) return EEXIST;
+  return ::rename(temporary.c_str(), path.c_str()) == 0 ? 0 : errno;
+}
+
+void check_replaceable(const std::string& path) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) return;
+  if (S_ISLNK(facts.st_mode)) throw FileError("a symbolic link is not followed; name the file itself", 0);
+  if (!S_ISREG(facts.st_mode)) throw FileError("not a regular file", 0);
+}
+
+}  // namespace
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+void check_new_file(const std::string& path) {
+  const CallersRights callers;
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) == 0) fail(EEXIST);
+  if (errno != ENOENT) fail(errno);
+  if (::access(folder_of(path).c_str(), W_OK | X_OK) != 0) fail(errno);
+}
+
+NewFile::NewFile(const std::string& path, mode_t mode) : path_(path), temporary_(folder_of(path) + "/.new-XXXXXX") {
+  const CallersRights callers;
+  file_ = UniqueFd(::mkostemp(temporary_.data(), O_CLOEXEC));
+  if (!file_) fail(errno);
+  if (::fchmod(file_.get(), mode) == 0) return;
+  const int error = errno;
+  (void)::unlink(temporary_.c_str());
+  fail(error);
+}
+
+NewFile::~NewFile() {
+  if (temporary_.empty()) return;
+  const CallersRights callers;
+  (void)::unlink(temporary_.c_str());
+}
+
+void NewFile::finish(std::string_view bytes, Existing existing) {
+  while (!bytes.empty()) {
+    const ssize_t size = ::write(file_.get(), bytes.data(), bytes.size());
+    if (size < 0 && errno != EINTR) fail(errno);
+    if (size > 0) bytes.remove_prefix(static_cast<std::size_t>(size));
+  }
+  if (::fsync(file_.get()) != 0) fail(errno);
+  const CallersRights callers;
+  if (existing == Existing::stays) {
+    if (const int error = name_anew(temporary_, path_); error != 0) fail(error);
+  } else {
+    check_replaceable(path_);
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
+  }
+  temporary_.clear();
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <openssl/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "igpu/log.h"
+#include "platform/sockets.h"
+#include "server/http/message.h"
+
+// Serves all connections in one loop that never blocks on any of them: accepts, reads request heads, sends answers.
+// TLS handshakes, which are slow, run on separate threads. Only complete request heads are given to the responder, so
+// that a slow, silent or malicious client costs a few hundred bytes and a table entry, never a thread.
+//
+// For a moment, requests are answered on the loop's own thread: handing one to another thread and the answer back costs
+// about an eighth of a scrape, and more than a page that others have asked for as well. What is left after that moment
+// is submitted to the responder. If an answer is not ready in a moment, a second thread goes on with the loop.
+namespace igpu::exporter {
+
+class Responder;
+
+struct FrontOptions {
+  std::size_t connections = 1024;      // more: one is evicted, see Places
+  std::size_t exchanges = 512;         // requests that are not answered yet; more: 503
+  unsigned handshakes = 1;             // threads for TLS handshakes
+  std::size_t head_size = 16U << 10;   // larger: 431
+  std::size_t headers = 64;            // more (CivetWeb would not parse them): 431
+  std::size_t target_size = 8U << 10;  // longer: 414
+  std::size_t body_size = 16U << 10;   // a larger Content-Length: 413. Smaller bodies are read and discarded
+  std::size_t unsent = 64U << 20;      // bytes of unsent answers in memory; more: the slowest reader is closed
+  std::chrono::milliseconds head_timeout{5'000};    // for the handshake and a complete head, from its first byte
+  std::chrono::milliseconds write_timeout{10'000};  // for a client that reads nothing
+  std::chrono::milliseconds idle_timeout{300'000};  // between two requests on a connection
+};
+
+class Front {
+ public:
+  using Ticket = std::uint64_t;
+
+  // A complete request head.
+  struct Request {
+    Ticket ticket = 0;  // unique among the requests that are not answered yet
+    std::string head;
+    std::string client;  // HttpRequest::client()
+    Arrival arrival;
+    std::stop_token gone;  // HttpRequest::gone()
+  };
+
+  // TLS for the next connection. A connection that was accepted under a different policy closes after its next answer:
+  // the current policy might reject it.
+  struct Tls {
+    std::shared_ptr<SSL_CTX> context;  // null: reject connections
+    std::uint64_t policy = 0;          // differs between rules for which clients are accepted
+  };
+  using TlsContext = std::function<Tls()>;  // empty function: plain HTTP
+
+  // responder and log must outlive the front. Throws std::system_error.
+  Front(std::vector<UniqueSocket> listening, const FrontOptions& options, TlsContext tls, Responder& responder,
+        Log& log);
+  ~Front();
+  Front(const Front&) = delete;
+  Front& operator=(const Front&) = delete;
+
+  void start();
+
+  // Call once for each submitted ticket that was not withdrawn; a client that has disconnected is not an error.
+  void answer(Ticket ticket, Answer answer);
+
+  // The answer to ask_for_event().
+  void publish(Event event);
+
+  // Whether the loop completes an iteration within that time.
+  bool responds(std::chrono::milliseconds at_most);
+
+  // Accepts no more connections; waits up to `grace` for requests in progress. Idempotent.
+  void stop(std::chrono::milliseconds grace);
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace igpu::exporter

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/api.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "igpu/duration.h"
+#include "igpu/model.h"
+#include "igpu/page.h"
+#include "platform/build_info.h"
+#include "server/flights/flight_files.h"
+#include "server/http/query.h"
+#include "server/pages/model_json.h"
+#include "view/format/json_lines.h"
+#include "view/format/json_writer.h"
+#include "view/report/fixes.h"
+
+namespace igpu::exporter {
+namespace {
+
+constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kSnapshot = "/api/v1/snapshot";
+constexpr std::string_view kStream = "/api/v1/stream";
+constexpr std::string_view kDoctor = "/api/v1/doctor";
+constexpr std::string_view kFlights = "/api/v1/flights";
+
+enum Form : std::size_t { kFullSnapshot, kPageView, kPageWithHistory, kDoctorReport };  // of Api::pages_
+
+using std::chrono::seconds;
+
+// Throws std::invalid_argument.
+std::chrono::milliseconds wanted_interval(std::string_view query) {
+  const std::vector<std::string> wanted = query_values(query, "interval");
+  if (wanted.empty()) return seconds(1);
+  const std::optional<Nanoseconds> interval = parse_duration(wanted.front());
+  if (wanted.size() > 1 || !interval || *interval < seconds(1) || *interval > seconds(10)) {
+    throw std::invalid_argument("interval is one duration from 1s to 10s");
+  }
+  return std::chrono::duration_cast<std::chrono::milliseconds>(*interval);
+}
+
+// For the readings of the streams, for which no single client asks.
+class StreamsRequest final : public HttpRequest {
+ public:
+  std::string_view method() const override { return "GET"; }
+  std::string_view path() const override { return kStream; }
+  std::string_view query() const override { return {}; }
+  std::string_view header(std::string_view) const override { return {}; }
+  bool has_header(std::string_view) const override { return false; }
+  std::string list_header(std::string_view) const override { return {}; }
+  std::string_view client() const override { return "streams"; }
+};
+
+std::string event_of(std::string_view line) { return event_bytes(line.substr(0, line.find('\n'))); }
+
+void write_snapshot(const ScrapeResult& result, std::chrono::system_clock::time_point begun, std::string& out) {
+  write_json_line(PageView(result.lists()), begun, out);
+}
+
+PacedPage::Write page_view(const std::shared_ptr<PageHistory>& history, bool whole_history, bool flights) {
+  return [history, whole_history, flights](const ScrapeResult& result, PageHistory::Time begun, std::string& out) {
+    const HostModel host = model_of(PageView(result.lists()));
+    if (history) history->note(host, begun);
+    out = model_json(host, begun, {history.get(), whole_history, flights});
+  };
+}
+
+}  // namespace
+
+Api::Api(MetricsHandler& metrics, ScrapeSource& source, FindGrants find_grants, PacedPage::Clock clock,
+         std::shared_ptr<const Flights> flights, LivePage page)
+    : source_(source),
+      find_grants_(std::move(find_grants)),
+      flights_(std::move(flights)),
+      page_(std::move(page)),
+      pages_(metrics, kJson,
+             {write_snapshot, page_view(page_.history, false, flights_ != nullptr),
+              page_view(page_.history, true, flights_ != nullptr),
+              [this](const ScrapeResult& result, auto, std::string& out) { write_doctor(result, out); }},
+             std::move(clock)) {}
+
+bool Api::has(std::string_view path) const {
+  if (path == kSnapshot || path == kStream || path == kDoctor) return true;
+  return flights_ && path.starts_with(kFlights) && (path.size() == kFlights.size() || path[kFlights.size()] == '/');
+}
+
+void Api::answer(const HttpRequest& request, HttpResponse& response) {
+  if (request.path() == kStream) {
+    begin_stream(request, response);
+  } else if (request.path().starts_with(kFlights)) {
+    answer_flights(request, response);
+  } else {
+    answer_page(request, response);
+  }
+}
+
+void Api::answer_page(const HttpRequest& request, HttpResponse& response) {
+  if (request.path() == kDoctor) return pages_.answer(kDoctorReport, request, response);
+  try {
+    const std::vector<std::string> views = query_values(request.query(), "view");
+    if (views.empty()) return pages_.answer(kFullSnapshot, request, response);
+    const std::vector<std::string> history = query_values(request.query(), "history");
+    if (views == std::vector<std::string>{"page"}) {
+      const bool whole = history == std::vector<std::string>{"1"};
+      if (whole || history.empty()) return pages_.answer(whole ? kPageWithHistory : kPageView, request, response);
+    }
+  } catch (const std::invalid_argument&) {  // an encoded zero byte
+  }
+  response.fail(
+      400, "the only view is view=page, with history=1 or without; without a view, the answer is the whole snapshot");
+}
+
+void Api::answer_flights(const HttpRequest& request, HttpResponse& response) {
+  const std::vector<std::shared_ptr<const Flight>> kept = flights_->kept();
+  std::string_view name = request.path().substr(kFlights.size());
+  if (name.empty()) {
+    response.content_type = kJson;
+    response.body = flight_list_json(kept);
+    return;
+  }
+  name.remove_prefix(1);
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const std::string form(name.substr(static_cast<std::size_t>(end - name.data())));
+  const auto flight =
+      std::find_if(kept.begin(), kept.end(), [n = number](const auto& one) { return one->number == n; });
+  const bool lines = form == ".jsonl";
+  if (error != std::errc() || flight == kept.end() || (!lines && form != ".pftrace"))
+    return response.fail(404, "no such flight; /api/v1/flights lists them, and NUMBER.jsonl or NUMBER.pftrace is one");
+  response.content_type = lines ? "application/jsonl" : "application/octet-stream";
+  const std::lock_guard lock(flight_texts_mutex_);
+  // Any local user has all of 127.0.0.0/8, ::1 and UNIX sockets: together they are one client.
+  const std::string_view from = request.client();
+  const bool is_local = from.starts_with('\x7f') || from.find_first_not_of('\0') == std::string_view::npos;
+  const std::string client(is_local ? std::string_view() : from);
+  std::size_t bytes = 0, of_client = 0;
+  for (auto known = flight_texts_.begin(); known != flight_texts_.end();) {
+    const auto text = known->second.text.lock();
+    if (text && known->first == std::pair(number, form)) {
+      response.shared_body = text;
+      return;
+    }
+    bytes += text ? text->size() : 0;
+    of_client += text && known->second.client == client ? text->size() : 0;
+    known = text ? std::next(known) : flight_texts_.erase(known);
+  }
+  // Only who reads nothing else may have a text that is larger than his budget.
+  std::shared_ptr<const std::string> text;
+  if (bytes < kMostFlightBytes && of_client < kMostOfClient)
+    text = std::make_shared<const std::string>(lines ? flight_json_lines(**flight)
+                                                     : flight_trace(**flight, boottime_offset()));
+  if (!text || (of_client > 0 && of_client + text->size() > kMostOfClient)) {
+    response.fail(503, "this address, or many others, are reading large flights; try again in some seconds");
+    response.headers.emplace_back("Retry-After", "10");
+    return;
+  }
+  response.shared_body = text;
+  flight_texts_[{number, form}] = {text, client};
+}
+
+void Api::begin_stream(const HttpRequest& request, HttpResponse& response) {
+  Subscription subscription;
+  try {
+    subscription.interval = wanted_interval(request.query());
+  } catch (const std::invalid_argument& error) {
+    return response.fail(400, error.what());
+  }
+  auto place = std::make_shared<InFlight::Slot>(streams_.enter(request.client(), {}));
+  if (!*place) {
+    request.notice_resets();  // some may have left
+    *place = streams_.enter(request.client(), {});
+  }
+  if (!*place) {
+    response.fail(503, "all " + std::to_string(kStreams) +
+                           " streams are taken; /api/v1/snapshot gives the same readings one by one");
+    response.headers.emplace_back("Retry-After", "10");
+    return;
+  }
+  const PacedPage::Reading reading = pages_.latest(kFullSnapshot, request, response);
+  if (!reading.text) return;
+  response.content_type = "text/event-stream";
+  response.headers.emplace_back("Cache-Control", "no-store");
+  response.headers.emplace_back("X-Accel-Buffering", "no");  // a proxy passes events on as they come
+  response.body = event_of(*reading.text);
+  subscription.made = reading.begun;
+  subscription.place_lost = place->when_lost();
+  subscription.place = std::move(place);
+  response.subscription = std::move(subscription);
+}
+
+Event Api::next_event() {
+  HttpResponse refused;
+  const PacedPage::Reading reading = pages_.latest(kFullSnapshot, StreamsRequest(), refused);
+  if (!reading.text) return {};
+  return {std::make_shared<const std::string>(event_of(*reading.text)), reading.begun, {}};
+}
+
+void Api::write_doctor(const ScrapeResult& result, std::string& out) {
+  const std::vector<Gpu> gpus = source_.gpus();
+  const std::vector<Finding> findings = most_useful_first(result.findings());
+  const HostModel host = model_of(PageView(result.lists()));
+  DiagnosedMachine machine{gpus,
+                           host.npus,
+                           host.unbound,
+                           findings,
+                           result.failed_collectors(),
+                           find_grants_ ? find_grants_(findings) : PlaceOfGrants()};
+  if (page_.read_sysfs) machine.advice = advice_for(host.gpus, gpus, page_.read_sysfs);
+  const BuildInfo build = build_info();
+  JsonWriter json;
+  json.begin_object().member("version", build.version).member("revision", build.revision);
+  json.member("complete", machine.complete());
+  json.member("missing", std::uint64_t{machine.missing()}).member("asleep", machine.asleep());
+  write_diagnosis(json, machine);
+  if (page_.write_sandbox) page_.write_sandbox(json);
+  json.end_object();
+  out = json.take() + '\n';
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/push.h"
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "platform/own_process.h"
+#include "server/push/credentials.h"
+#include "server/push/curl_session.h"
+#include "server/push/helper_target.h"
+#include "server/push/mqtt_target.h"
+#include "server/push/otlp.h"
+#include "server/push/push_target.h"
+#include "server/push/pusher.h"
+#include "server/push/resolver.h"
+#include "server/sandbox/seccomp_filter.h"
+
+namespace igpu::exporter {
+namespace {
+
+// The function that makes the client runs in the process that talks to the receiver, which alone reads credentials.
+using MakeClient = std::function<std::unique_ptr<PushClient>(PushCredentials, std::unique_ptr<CurlSession>)>;
+
+std::optional<Resolver> start_resolver(const Sandbox& sandbox, const PushEndpoint& endpoint) {
+  if (is_address(endpoint.host)) return std::nullopt;
+  FileAccess files = sandbox.plan().resolver_files;
+  files.connect_ports = {53};  // DNS over TCP, for long answers
+  const bool asks_avahi = endpoint.host.ends_with(".local");
+  UniqueFd socket = sandbox.start({.name = "push-resolver",
+                                   .as_nobody = true,
+                                   .files = std::move(files),
+                                   .prepare = [&endpoint](int) { prepare_to_resolve(endpoint); },
+                                   .filter = [asks_avahi](int) { return filter_calls_of_resolver(asks_avahi); },
+                                   .serve = [&endpoint](int of) { serve_addresses(of, endpoint); }});
+  return Resolver(std::move(socket), endpoint.host);
+}
+
+UniqueFd start_client(const Sandbox& sandbox, const PushRoute& route, const std::string& credentials_file,
+                      const std::string& cacert, const MakeClient& make) {
+  FileAccess files = sandbox.plan().push_files;
+  files.connect_ports = {route.endpoint.port};
+  std::unique_ptr<PushClient> client;
+  const auto begin = [&](int socket) {
+    try {
+      std::optional<Resolver> resolver = start_resolver(sandbox, route.endpoint);  // before there are secrets
+      PushCredentials credentials = credentials_file.empty() ? PushCredentials() : read_credentials(credentials_file);
+      std::string authorities = cacert.empty() ? "" : read_authorities(cacert);
+      client = make(std::move(credentials),
+                    std::make_unique<CurlSession>(route, std::move(authorities), std::move(resolver)));
+    } catch (const std::exception& error) {
+      report_no_start(socket, error.what());
+      throw;
+    }
+  };
+  return sandbox.start({.name = "push-client",
+                        .as_nobody = true,
+                        .files = std::move(files),
+                        .begin = begin,
+                        .filter = [](int) { return filter_calls_of_push_client(); },
+                        .serve = [&](int socket) { serve_push(socket, *client); }});
+}
+
+struct Threads final : PushThreads {
+  Threads(Nanoseconds interval, ReadPage read, Log& log) : pusher(interval, std::move(read), log) {}
+  void start() override { pusher.start(); }
+
+  Pusher pusher;
+};
+
+}  // namespace
+
+struct PushSetup::State {
+  struct Receiver {
+    std::unique_ptr<PushReadings> readings;
+    UniqueFd socket;
+    std::unique_ptr<PushTarget> target;
+  };
+  const PushOptions& options;
+  std::vector<Receiver> receivers;
+};
+
+PushSetup::PushSetup(const PushOptions& options, const Sandbox& sandbox, const Environment& environment)
+    : state_(std::make_unique<State>(State{options, {}})) {
+  if (options.otlp) {
+    const auto make = [](PushCredentials credentials, std::unique_ptr<CurlSession> session) {
+      return std::make_unique<OtlpClient>(std::move(session), std::move(credentials));
+    };
+    UniqueFd socket =
+        start_client(sandbox, route_to(*options.otlp, environment), options.otlp_credentials, options.cacert, make);
+    state_->receivers.push_back({std::make_unique<OtlpReadings>(own_resource()), std::move(socket), nullptr});
+  }
+  if (options.mqtt) {
+    PushRoute route = route_to(*options.mqtt, environment);
+    const MqttSettings settings{.host = own_host_name(),
+                                .topic_base = mqtt_topic_base(route.address.path),
+                                .interval = std::chrono::ceil<std::chrono::seconds>(options.interval),
+                                .page_url = options.mqtt_page_url};
+    route.address.path.clear();
+    const auto make = [&](const PushCredentials& credentials, std::unique_ptr<CurlSession> session) {
+      return std::make_unique<MqttClient>(settings, mqtt_user(credentials, options.mqtt_credentials),
+                                          connect_by_curl(std::move(session)));
+    };
+    UniqueFd socket = start_client(sandbox, route, options.mqtt_credentials, options.cacert, make);
+    state_->receivers.push_back({std::make_unique<MqttReadings>(settings), std::move(socket), nullptr});
+  }
+}
+
+PushSetup::~PushSetup() = default;
+
+void PushSetup::wait_until_started() {
+  for (State::Receiver& receiver : state_->receivers)
+    receiver.target = std::make_unique<HelperTarget>(std::move(receiver.readings), std::move(receiver.socket));
+}
+
+std::unique_ptr<PushThreads> PushSetup::prepare_threads(PushMetrics& metrics, ReadPage read, Log& log) {
+  if (state_->receivers.empty()) return nullptr;
+  auto threads = std::make_unique<Threads>(state_->options.interval, std::move(read), log);
+  for (State::Receiver& receiver : state_->receivers) {
+    PushCounters& counters = metrics.add(std::string(receiver.target->name()));
+    threads->pusher.add(std::move(receiver.target), counters);
+  }
+  return threads;
+}
+
+}  // namespace igpu::exporter

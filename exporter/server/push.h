@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+
+#include "cli/options.h"
+#include "igpu/log.h"
+#include "igpu/page.h"
+#include "server/push/push_metrics.h"
+#include "server/sandbox/sandbox.h"
+
+namespace igpu::exporter {
+
+// They end with this object, without waiting for receivers or collectors.
+class PushThreads {
+ public:
+  virtual ~PushThreads() = default;
+  virtual void start() = 0;
+};
+
+// What --push.* asks for. Nothing of it exists without one of the flags.
+class PushSetup {
+ public:
+  // Starts the processes that push, which read credentials and load libraries, so call it before secrets are read,
+  // privileges are dropped and other threads exist. Throws std::invalid_argument for a proxy that cannot be used.
+  PushSetup(const PushOptions& options, const Sandbox& sandbox, const Environment& environment);
+  ~PushSetup();
+  PushSetup(const PushSetup&) = delete;
+  PushSetup& operator=(const PushSetup&) = delete;
+
+  void wait_until_started();  // throws std::runtime_error with the reason
+
+  // False: it was told to go. Otherwise it calls `use` with a reading.
+  using ReadPage = std::function<bool(std::stop_token gone, const std::function<void(const PageView&)>& use)>;
+
+  // Prepares the threads that deliver; start() starts them. Null: nothing is pushed.
+  std::unique_ptr<PushThreads> prepare_threads(PushMetrics& metrics, ReadPage read, Log& log);
+
+ private:
+  struct State;
+  const std::unique_ptr<State> state_;
+};
+
+}  // namespace igpu::exporter

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/push/credentials.h"
+#include "server/push/curl_session.h"
+#include "server/push/otlp_encoder.h"
+#include "server/push/push_target.h"
+#include "view/format/gzip.h"
+
+namespace igpu::exporter {
+
+// OTLP/HTTP with protobuf (opentelemetry.io/docs/specs/otlp, version 1).
+class OtlpReadings final : public PushReadings {
+ public:
+  explicit OtlpReadings(OtlpEncoder::Attributes resource);
+
+  std::string_view name() const override { return "otlp"; }
+  PushItem encode(const PageView& page, std::chrono::system_clock::time_point time) override;
+
+ private:
+  OtlpEncoder encoder_;
+  Gzip gzip_;
+  std::string plain_;
+};
+
+class OtlpClient final : public PushClient {
+ public:
+  OtlpClient(std::unique_ptr<CurlSession> session, PushCredentials credentials)
+      : session_(std::move(session)), credentials_(std::move(credentials)) {}
+
+  PushOutcome deliver(std::string_view bytes, const PushWait& wait) override;
+
+ private:
+  std::unique_ptr<CurlSession> session_;
+  PushCredentials credentials_;
+};
+
+// host.name, service.name, service.version and service.instance.id of this program on this machine.
+OtlpEncoder::Attributes own_resource();
+
+}  // namespace igpu::exporter

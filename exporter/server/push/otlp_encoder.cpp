@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/push/otlp_encoder.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+#include "view/format/proto_writer.h"
+
+namespace igpu::exporter {
+namespace {
+
+constexpr std::uint64_t kCumulative = 2;  // AGGREGATION_TEMPORALITY_CUMULATIVE
+
+void add_attribute(std::string& out, std::uint32_t field, std::string_view key, std::string_view value) {
+  ProtoWriter writer(out);
+  writer.message(field, [&] {
+    writer.text(1, key);
+    writer.message(2, [&] { writer.text(1, value); });
+  });
+}
+
+Instrument instrument_of(Kind kind) {
+  switch (kind) {
+    case Kind::counter:
+      return Instrument::counter;
+    case Kind::histogram:
+      return Instrument::histogram;
+    case Kind::gauge:
+    case Kind::info:
+      break;
+  }
+  return Instrument::gauge;
+}
+
+}  // namespace
+
+OtlpEncoder::Output& OtlpEncoder::output_of(std::string_view name, std::string_view help, std::string_view unit,
+                                            Instrument instrument) {
+  // The last one, most of the time.
+  const auto at =
+      std::find_if(outputs_.rbegin(), outputs_.rend(), [&](const Output& output) { return output.name == name; });
+  return at != outputs_.rend() ? *at : outputs_.emplace_back(Output{name, help, unit, instrument, {}});
+}
+
+std::uint64_t OtlpEncoder::start_of(std::string series, double value, std::uint64_t now, bool resets) {
+  const auto [at, added] = series_.try_emplace(std::move(series), Series{now, now, value, readings_});
+  Series& known = at->second;
+  if (!added && resets && value < known.value) known.start = known.last;
+  known.start = std::min(known.start, now);  // the clock may have been set back
+  known.last = now;
+  known.value = value;
+  known.reading = readings_;
+  return known.start;
+}
+
+void OtlpEncoder::add_point(const PageView::Entry& entry, const MetricDescriptor& metric, std::uint64_t now) {
+  const LabelValue value_of = [&](std::string_view label) -> std::string_view {
+    for (std::size_t i = 0; i < metric.label_count; ++i)
+      if (metric.label_names[i] == label) return entry.list->label_value(*entry.sample, i);
+    return {};
+  };
+  const Convention* const convention = convention_of(metric.name, value_of);
+  const Instrument instrument = convention != nullptr ? convention->instrument : instrument_of(metric.kind);
+  constexpr std::uint32_t kOfNumber = 7, kOfHistogram = 9;
+  const std::uint32_t field = instrument == Instrument::histogram ? kOfHistogram : kOfNumber;
+  attributes_.clear();
+  for (std::size_t i = 0; i < metric.label_count; ++i) {
+    const std::string_view value = entry.list->label_value(*entry.sample, i);
+    if (value.empty()) continue;
+    std::string_view name = metric.label_names[i];
+    if (convention != nullptr && name == "device") name = "hw.id";
+    if (convention != nullptr && name == convention->renamed) name = convention->attribute;
+    add_attribute(attributes_, field, name, value);
+  }
+  if (convention != nullptr) {
+    for (const ConventionAttribute& more : convention->attributes)
+      if (!more.name.empty()) add_attribute(attributes_, field, more.name, more.value);
+  }
+  Output& output = convention != nullptr ? output_of(convention->name, metric.help, convention->unit, instrument)
+                                         : output_of(metric.name, metric.help, ucum_unit(metric), instrument);
+  ProtoWriter point(output.points);
+  if (instrument == Instrument::histogram) {
+    const std::span<const std::uint64_t> counts = entry.list->bucket_counts(*entry.sample);
+    const std::uint64_t count = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+    const std::uint64_t start = start_of(std::string(output.name) + attributes_, static_cast<double>(count), now, true);
+    point.message(1, [&] {
+      point.fixed64(2, start);
+      point.fixed64(3, now);
+      point.fixed64(4, count);
+      point.real(5, entry.sample->value);
+      packed_.clear();
+      for (const std::uint64_t bucket : counts) ProtoWriter::append_fixed64(packed_, bucket);
+      point.bytes(6, packed_);
+      packed_.clear();
+      for (const double bound : metric.bounds) ProtoWriter::append_real(packed_, bound);
+      point.bytes(7, packed_);
+      output.points += attributes_;
+    });
+    return;
+  }
+  std::uint64_t start = 0;
+  if (instrument != Instrument::gauge) {
+    start =
+        start_of(std::string(output.name) + attributes_, entry.sample->value, now, instrument == Instrument::counter);
+  }
+  point.message(1, [&] {
+    if (start != 0) point.fixed64(2, start);
+    point.fixed64(3, now);
+    point.real(4, entry.sample->value);
+    output.points += attributes_;
+  });
+}
+
+std::uint64_t OtlpEncoder::encode(const PageView& page, std::chrono::system_clock::time_point time, std::string& out) {
+  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+  const std::uint64_t now = nanoseconds > 0 ? static_cast<std::uint64_t>(nanoseconds) : 1;
+  ++readings_;
+  outputs_.clear();
+  std::uint64_t points = 0;
+  for (const PageView::Family& family : page.families()) {
+    for (const PageView::Entry& entry : family.entries) {
+      add_point(entry, *family.metric, now);
+      ++points;
+    }
+  }
+  std::erase_if(series_, [&](const auto& series) { return series.second.reading != readings_; });
+  out.clear();
+  if (points == 0) return 0;
+  ProtoWriter writer(out);
+  writer.message(1, [&] {
+    writer.message(1, [&] {
+      for (const auto& [key, value] : resource_) add_attribute(out, 1, key, value);
+    });
+    writer.message(2, [&] {
+      writer.message(1, [&] {
+        writer.text(1, scope_);
+        writer.text(2, version_);
+      });
+      for (const Output& output : outputs_) {
+        writer.message(2, [&] {
+          writer.text(1, output.name);
+          writer.text(2, output.help);
+          if (!output.unit.empty()) writer.text(3, output.unit);
+          constexpr std::uint32_t kGauge = 5, kSum = 7, kHistogram = 9;
+          const bool sum = output.instrument == Instrument::counter || output.instrument == Instrument::updown_counter;
+          writer.message(sum                                          ? kSum
+                         : output.instrument == Instrument::histogram ? kHistogram
+                                                                      : kGauge,
+                         [&] {
+                           out += output.points;
+                           if (output.instrument != Instrument::gauge) writer.number(2, kCumulative);
+                           if (output.instrument == Instrument::counter) writer.number(3, 1);
+                         });
+        });
+      }
+    });
+  });
+  return points;
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "igpu/page.h"
+#include "server/push/wait.h"
+
+namespace igpu::exporter {
+
+// One reading in the form that a target delivers.
+struct PushItem {
+  std::string bytes;
+  std::uint64_t samples = 0;
+};
+
+struct PushOutcome {
+  enum class Kind {
+    delivered,
+    later,    // not received; another attempt may succeed
+    refused,  // another attempt would fail as well; the item is dropped
+  };
+  Kind kind = Kind::delivered;
+  // One line with the fix; "" if all went well. It is logged when it changes. Text that may differ between attempts,
+  // such as the receiver's own words, belongs in `detail`.
+  std::string problem;
+  std::string detail{};
+  // For `later`: the delay that the receiver requested. The pusher limits it.
+  std::optional<std::chrono::seconds> retry_after{};
+  std::uint64_t rejected = 0;  // samples of a delivered item that the receiver rejected
+
+  static PushOutcome delivered() { return {}; }
+  static PushOutcome later(std::string why, std::string words = {}) {
+    return {Kind::later, std::move(why), std::move(words)};
+  }
+  static PushOutcome refused(std::string why, std::string words = {}) {
+    return {Kind::refused, std::move(why), std::move(words)};
+  }
+};
+
+// The half of a target that makes items from readings. encode() and standing() are called by different threads.
+class PushReadings {
+ public:
+  virtual ~PushReadings() = default;
+  virtual std::string_view name() const = 0;  // value of the label target: "otlp"
+  // time: of the reading, by the clock of this machine, which may be set back. Without samples, nothing is queued.
+  virtual PushItem encode(const PageView& page, std::chrono::system_clock::time_point time) = 0;
+  // What the receiver must know at this time, besides items.
+  virtual std::string standing() const { return {}; }
+};
+
+// The half that talks to the receiver. Its functions are called by one thread; for real receivers, by a process of its
+// own (helper_target.h). Constructed before that process gives up its rights: libraries are loaded and files are read
+// then.
+class PushClient {
+ public:
+  virtual ~PushClient() = default;
+
+  // Replaces what is standing. Does not wait.
+  virtual void keep(std::string_view /*standing*/) {}
+
+  // One attempt to deliver the oldest item. Exceptions count as refused.
+  virtual PushOutcome deliver(std::string_view bytes, const PushWait& wait) = 0;
+
+  // Called while there is nothing to deliver, for keep-alives of an open connection. Returns when wait ends, or
+  // earlier; it is then called again. wait.interrupt becomes readable when there is an item.
+  virtual void idle(const PushWait& wait) { (void)wait.on(-1, 0); }
+
+  // The last call: disconnects from the receiver if the protocol has a message for that.
+  virtual void stop(const PushWait&) {}
+};
+
+class PushTarget : public PushReadings, public PushClient {};
+
+}  // namespace igpu::exporter

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "igpu/log.h"
+#include "igpu/unique_fd.h"
+#include "server/sandbox/helper.h"
+
+namespace igpu::exporter {
+
+// What the program does after the start, which determines what it must keep.
+struct SandboxPlan {
+  bool on = true;  // --no-sandbox
+  CapabilityUses uses;
+  FileAccess files;             // of all threads
+  FileAccess client_files;      // of threads that serve clients, a subset
+  FileAccess event_files;       // of the process that opens perf events
+  FileAccess push_files{};      // of the processes that talk to receivers of pushes, without their ports
+  FileAccess resolver_files{};  // of those that resolve the receivers' names
+  // Whether collectors inspect other processes. Landlock forbids that, so the collectors' threads, which serve no
+  // clients, are then not confined by it.
+  bool reads_processes = true;
+};
+
+using SandboxOutcomes = std::array<LayerOutcome, kLayers.size()>;
+
+// Drops what the program no longer needs, step by step. All layers but core_dumps belong to threads and are inherited
+// by threads started later, hence the order of the steps. After the last one there are two kinds of threads: those of
+// the collectors, started in between, and those that serve clients, which have less: no capability, no perf events, no
+// GPU, no folder of other processes. A process of its own opens perf events. No later step throws: an unavailable layer
+// is reported, and the program continues without it. For operators: docs/sandbox.md.
+class Sandbox {
+ public:
+  explicit Sandbox(SandboxPlan plan);
+
+  // Files that any thread may read again, with their folders. Call before drop_privileges().
+  void keep_readable(const std::vector<std::string>& files);
+
+  void protect_memory();  // before secrets are read: no core dumps
+  // Call before secrets are read, while no other thread exists. Forks a process that does nothing but what `open`
+  // returns, with sysfs open and no path left that leads to a file: it opens perf events, with the only capabilities
+  // for that, until the other end of its socket is closed. Returns this process' end, which stays open. Nothing: there
+  // are no perf events to open, or the sandbox is off. Throws std::system_error.
+  using OpenSysfs = std::function<std::function<void(int socket)>()>;
+  std::optional<int> start_event_opener(const OpenSysfs& open);
+  // Likewise: starts another helper, also with the sandbox off, which then does not confine it. Returns this process'
+  // end of the socket.
+  UniqueFd start(Helper helper) const;
+  void drop_privileges();      // sockets are bound, no other thread exists: capabilities, no_new_privs
+  void confine_clients();      // collectors' threads exist, threads that serve clients do not: Landlock, capabilities
+  void filter_system_calls();  // before the first request: seccomp; then verifies all layers
+  // Whether no thread can remove a file any more.
+  bool keeps_files() const;
+
+  const LayerOutcome& outcome(Layer layer) const { return outcomes_[static_cast<std::size_t>(layer)]; }
+  const SandboxOutcomes& outcomes() const { return outcomes_; }
+  const SandboxPlan& plan() const { return plan_; }
+
+  // Logs one line with the layers that are on, and one for each missing layer, with its hint.
+  void report(Log& log) const;
+
+ private:
+  void confine(const FileAccess& access);
+  void limit_clients();
+  void verify();
+  LayerOutcome& at(Layer layer) { return outcomes_[static_cast<std::size_t>(layer)]; }
+
+  SandboxPlan plan_;
+  SandboxOutcomes outcomes_;
+  std::vector<std::string> reread_;
+  std::vector<UniqueFd> held_;  // for Landlock
+  CapabilitySet kept_ = 0;
+  CapabilitySet clients_keep_ = 0;
+  CapabilitySet counting_ = 0;  // kept by the process that opens perf events
+  std::vector<int> receivers_;  // the socket of the event opener
+};
+
+// The outcomes of this plan on this machine, tried in a child process. Call before any other thread exists.
+SandboxOutcomes try_sandbox(const SandboxPlan& plan);
+
+}  // namespace igpu::exporter

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/self/own_metrics.h"
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace igpu::exporter {
+namespace {
+
+constexpr Metric<Seconds, 0> kCpu{"process_cpu_seconds_total", Kind::counter,
+                                  "User and system CPU time used by the exporter."};
+constexpr Metric<Count, 0> kOpenFds{"process_open_fds", Kind::gauge, "Open file descriptors of the exporter."};
+constexpr Metric<Count, 0> kMaxFds{"process_max_fds", Kind::gauge,
+                                   "Maximum number of open file descriptors of the exporter."};
+constexpr Metric<Bytes, 0> kVirtual{"process_virtual_memory_bytes", Kind::gauge, "Virtual memory of the exporter."};
+constexpr Metric<Bytes, 0> kVirtualMax{"process_virtual_memory_max_bytes", Kind::gauge,
+                                       "Maximum virtual memory of the exporter."};
+constexpr Metric<Bytes, 0> kResident{"process_resident_memory_bytes", Kind::gauge, "Resident memory of the exporter."};
+constexpr Metric<Seconds, 0> kStartTime{"process_start_time_seconds", Kind::gauge,
+                                        "Start time of the exporter, in seconds since the epoch."};
+constexpr Metric<Count, 0> kThreads{"process_threads", Kind::gauge, "Threads of the exporter."};
+
+constexpr std::array<const MetricDescriptor*, 8> kProcessMetrics{&kCpu,        &kOpenFds,  &kMaxFds,    &kVirtual,
+                                                                 &kVirtualMax, &kResident, &kStartTime, &kThreads};
+
+template <class Q>
+void add(SampleList& out, const Metric<Q, 0>& metric, std::optional<double> value) {
+  if (value) out.add(metric, {}, *value);
+}
+
+constexpr Metric<Count, 1> kRequests{
+    "intel_gpu_exporter_http_requests_total", Kind::counter, "HTTP requests answered, by status code.", {"code"}};
+constexpr std::array<const MetricDescriptor*, 1> kRequestMetrics{&kRequests};
+
+constexpr Metric<Count, 0> kDropped{"intel_gpu_exporter_log_lines_dropped_total", Kind::counter,
+                                    "Log lines dropped because standard error was blocked or closed."};
+constexpr std::array<const MetricDescriptor*, 1> kLogMetrics{&kDropped};
+
+constexpr Metric<Flag, 1> kSandbox{"intel_gpu_exporter_sandbox",
+                                   Kind::gauge,
+                                   "Whether this layer of the exporter's sandbox is on (docs/sandbox.md).",
+                                   {"layer"}};
+constexpr std::array<const MetricDescriptor*, 1> kSandboxMetrics{&kSandbox};
+
+}  // namespace
+
+std::span<const MetricDescriptor* const> process_metrics() { return kProcessMetrics; }
+
+void ProcessMetrics::add_to(SampleList& out) const {
+  const ProcessUsage now = usage_.read();
+  add(out, kCpu, now.cpu_seconds);
+  add(out, kOpenFds, now.open_files);
+  add(out, kMaxFds, now.most_open_files);
+  add(out, kVirtual, now.virtual_bytes);
+  add(out, kVirtualMax, now.most_virtual_bytes);
+  add(out, kResident, now.resident_bytes);
+  add(out, kStartTime, usage_.started());
+  add(out, kThreads, now.threads);
+}
+
+std::span<const MetricDescriptor* const> RequestMetrics::metrics() { return kRequestMetrics; }
+
+void RequestMetrics::count(int status) {
+  const auto code = static_cast<std::size_t>(status);
+  if (status >= 0 && code < kCodes) counts_[code].fetch_add(1, std::memory_order_relaxed);
+}
+
+void RequestMetrics::add_to(SampleList& out) const {
+  for (std::size_t code = 0; code < kCodes; ++code) {
+    const std::uint64_t count = counts_[code].load(std::memory_order_relaxed);
+    // The usual codes are exported from the start, so that rate() counts the first response, too.
+    if (count == 0 && code != 200 && code != 500 && code != 503) continue;
+    char text[8];
+    const auto end = std::to_chars(text, text + sizeof text, code).ptr;
+    const std::string_view label(text, static_cast<std::size_t>(end - text));
+    out.add(kRequests, std::span(&label, 1), static_cast<double>(count));
+  }
+}
+
+std::span<const MetricDescriptor* const> LogMetrics::metrics() { return kLogMetrics; }
+
+void LogMetrics::add_to(SampleList& out) const { out.add(kDropped, {}, static_cast<double>(log_.dropped())); }
+
+std::span<const MetricDescriptor* const> SandboxMetrics::metrics() { return kSandboxMetrics; }
+
+void SandboxMetrics::add_to(SampleList& out) const {
+  for (const Layer layer : kLayers) {
+    const std::string_view label = to_string(layer);
+    out.add(kSandbox, std::span(&label, 1),
+            on_[static_cast<std::size_t>(layer)].load(std::memory_order_relaxed) ? 1 : 0);
+  }
+}
+
+}  // namespace igpu::exporter

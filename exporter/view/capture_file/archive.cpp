@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "view/capture_file/archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <new>
+
+namespace igpu::exporter {
+namespace {
+
+using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
+
+constexpr std::size_t kShownPathBytes = 80;
+
+// For a message: without control characters, and not longer than a line.
+std::string shown(std::string_view path) {
+  std::string text(path.substr(0, kShownPathBytes));
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
+  }
+  return path.size() > kShownPathBytes ? text + "..." : text;
+}
+
+std::string reason(archive* handle) {
+  const char* const text = archive_error_string(handle);
+  return shown(text == nullptr ? "unknown error" : text);
+}
+
+// libarchive's warnings are errors here: an archive that this program wrote has none.
+void check(int result, archive* handle, std::string_view what) {
+  if (result != ARCHIVE_OK) throw CaptureError(std::string(what) + ": " + reason(handle));
+}
+
+std::string_view kind_of(archive_entry* entry) {
+  if (archive_entry_hardlink(entry) != nullptr) return "a hard link";
+  switch (archive_entry_filetype(entry)) {
+    case AE_IFREG:
+      return {};
+    case AE_IFLNK:
+      return "a link";
+    case AE_IFDIR:
+      return "a directory";
+    case AE_IFCHR:
+    case AE_IFBLK:
+      return "a device";
+    default:
+      return "not a regular file";
+  }
+}
+
+// Whether no file is where another one needs a folder.
+void check_folders(const CaptureFiles& files) {
+  for (const auto& [path, content] : files) {
+    const std::string folder = path + '/';
+    const auto below = files.lower_bound(folder);
+    if (below != files.end() && below->first.starts_with(folder))
+      throw CaptureError(shown(path) + " in it is a file and a folder");
+  }
+}
+
+std::string path_of(archive_entry* entry, const ArchiveLimits& limits) {
+  const char* const name = archive_entry_pathname(entry);
+  const std::string path = name == nullptr ? "" : name;
+  if (path.size() > limits.path_bytes) throw CaptureError("a path in it is too long: " + shown(path));
+  if (const std::string_view kind = kind_of(entry); !kind.empty())
+    throw CaptureError(shown(path) + " in it is " + std::string(kind));
+  if (!is_plain_path(path)) throw CaptureError("it holds a path that is not plain: \"" + shown(path) + '"');
+  return path;
+}
+
+// The announced size is not believed: what arrives is counted.
+std::string content_of(archive* reader, const std::string& path, std::size_t most) {
+  std::string content;
+  std::array<char, 16384> buffer;
+  for (;;) {
+    const la_ssize_t size = archive_read_data(reader, buffer.data(), buffer.size());
+    if (size == 0) return content;
+    if (size < 0) throw CaptureError(shown(path) + " in it cannot be read: " + reason(reader));
+    if (static_cast<std::size_t>(size) > most - content.size())
+      throw CaptureError("it is larger than a capture: " + shown(path) + " exceeds the limit");
+    content.append(buffer.data(), static_cast<std::size_t>(size));
+  }
+}
+
+}  // namespace
+
+CaptureFiles read_archive(std::string_view bytes, const ArchiveLimits& limits) {
+  const Reader reader(archive_read_new(), &archive_read_free);
+  if (!reader) throw std::bad_alloc();
+  check(archive_read_support_filter_zstd(reader.get()), reader.get(), "zstd");
+  check(archive_read_support_format_tar(reader.get()), reader.get(), "tar");
+  check(archive_read_open_memory(reader.get(), bytes.data(), bytes.size()), reader.get(), "not a .tar.zst archive");
+  CaptureFiles files;
+  std::size_t total = 0;
+  for (archive_entry* entry = nullptr;;) {
+    const int result = archive_read_next_header(reader.get(), &entry);
+    if (result == ARCHIVE_EOF) break;
+    check(result, reader.get(), "not a .tar.zst archive");
+    if (static_cast<std::size_t>(archive_filter_bytes(reader.get(), 0)) > limits.stream_bytes)
+      throw CaptureError("it is larger than a capture: its headers exceed the limit");
+    std::string path = path_of(entry, limits);
+    if (files.size() >= limits.files) throw CaptureError("it is larger than a capture: too many files");
+    if (files.contains(path)) throw CaptureError(shown(path) + " in it is there twice");
+    std::string content = content_of(reader.get(), path, std::min(limits.file_bytes, limits.total_bytes - total));
+    total += content.size();
+    files.emplace(std::move(path), std::move(content));
+  }
+  check_folders(files);
+  return files;
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "view/client/target.h"
+
+namespace igpu::exporter {
+
+// Named as in curl.
+struct ClientOptions {
+  std::string cacert;  // file with the issuers to trust instead of the system's
+  std::string cert, key;
+  std::string user;  // NAME:PASSWORD for the hosts without credentials in their URL
+  bool insecure = false;
+  std::chrono::nanoseconds max_time = std::chrono::seconds(5);  // of one request
+  std::size_t max_bytes = std::size_t{64} << 20U;               // of one page, decompressed
+};
+
+struct Fetched {
+  std::string body;
+  std::string problem;  // one line; "" if body is the page
+};
+
+// Reads pages of other exporters, any number at once, in the thread that calls run(). Connections stay open between
+// two readings of a page. A host that fails, stalls or floods ends its own request only.
+class HttpFetcher {
+ public:
+  // Throws std::runtime_error if libcurl is missing or an option is invalid for it.
+  HttpFetcher(std::vector<ScrapeTarget> targets, const ClientOptions& options);
+  ~HttpFetcher();
+  HttpFetcher(const HttpFetcher&) = delete;
+  HttpFetcher& operator=(const HttpFetcher&) = delete;
+
+  void start(std::size_t target);  // does nothing while a request to it is running
+  bool under_way(std::size_t target) const;
+
+  // Processes requests until `until`, until one has ended, or until wake(). Calls `done` for each request that ended.
+  using Done = std::function<void(std::size_t target, Fetched fetched)>;
+  void run(std::chrono::steady_clock::time_point until, const Done& done);
+  void wake();  // from any thread
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace igpu::exporter

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "view/top/host_frame.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "text/unicode.h"
+#include "view/client/exposition.h"
+
+namespace igpu::exporter::top {
+namespace {
+
+std::string clean(std::string_view text) {
+  constexpr std::size_t kMaxTextBytes = 256;
+  return clean_text(text, kMaxTextBytes);
+}
+
+HostFrame frame_of_model(HostModel&& model) {
+  HostFrame host;
+  static_cast<HostModel&>(host) = std::move(model);
+  host.state = HostState::ok;
+  return host;
+}
+
+template <class Use>
+void each_cpu_time(const HostModel& host, const Use& use) {
+  for (const GpuModel& gpu : host.gpus)
+    for (const snapshot::Process& process : rows_of(gpu.processes))
+      if (process.cpu_time) use(cpu_key(process), process.cpu_time->value);
+  for (const snapshot::Workload& workload : host.workloads)
+    if (workload.cpu_time) use(cpu_key(workload), workload.cpu_time->value);
+}
+
+}  // namespace
+
+ClassRatios class_ratios(const GpuModel& gpu) {
+  ClassRatios ratios;
+  for (const snapshot::EngineClassLoad& load : rows_of(gpu.engine_classes))
+    ratios[static_cast<std::size_t>(load.engine_class)] = value_of(load.busy);
+  return ratios;
+}
+
+HostFrame frame_of(const PageView& page) { return frame_of_model(model_of(page, clean)); }
+
+HostFrame frame_of(std::string_view exposition) {
+  ModelReader reader(clean);
+  bool ours = false;
+  const ParsedExposition parsed = parse_exposition(exposition, [&](const TextSample& sample) {
+    ours = ours || sample.metric.starts_with("intel_gpu_exporter_");
+    reader.add(sample.metric, sample.labels, sample.value);
+  });
+  if (!ours) {
+    throw std::runtime_error(parsed.samples > 0 ? "its metrics are not those of an intel-gpu-exporter"
+                                                : "its page holds no metrics");
+  }
+  return frame_of_model(reader.finish());
+}
+
+void add_rates(HostFrame& now, const HostFrame& before) {
+  const double seconds = std::chrono::duration<double>(now.time - before.time).count();
+  if (before.state != HostState::ok || seconds <= 0) return;
+  std::unordered_map<std::string, double> earlier;
+  each_cpu_time(before, [&](std::string key, double time) { earlier[std::move(key)] = time; });
+  // No rate where a counter began again.
+  each_cpu_time(now, [&](std::string key, double time) {
+    const auto old = earlier.find(key);
+    if (old != earlier.end() && time >= old->second) now.cpu[std::move(key)] = (time - old->second) / seconds;
+  });
+  for (GpuModel& gpu : now.gpus) {
+    const GpuModel* const old = before.gpu(gpu.gpu.address);
+    if (old == nullptr || !gpu.memory_bandwidth) continue;
+    for (snapshot::Bandwidth& row : *gpu.memory_bandwidth)
+      for (const snapshot::Bandwidth& other : rows_of(old->memory_bandwidth))
+        if (other.direction == row.direction && row.total >= other.total)
+          row.rate = BytesPerSecond{(row.total.value - other.total.value) / seconds};
+  }
+}
+
+std::string cpu_key(const snapshot::Process& process) { return std::to_string(process.pid) + '\n' + process.comm; }
+std::string cpu_key(const snapshot::Workload& workload) { return '\n' + workload.name; }
+
+std::optional<double> cpu_of(const HostFrame& host, const std::string& key) {
+  const auto found = host.cpu.find(key);
+  return found == host.cpu.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::size_t count_clients(const HostFrame& host, bool workloads) {
+  std::size_t count = 0;
+  for (const GpuModel& gpu : host.gpus) count += workloads ? gpu.workloads.size() : rows_of(gpu.processes).size();
+  return count;
+}
+
+}  // namespace igpu::exporter::top

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "view/top/canvas.h"
+#include "view/top/input.h"
+
+namespace igpu::exporter::top {
+
+// The terminal on standard input and output in full-screen mode. The destructor restores the previous state; so does a
+// crash.
+class Terminal {
+ public:
+  struct Options {
+    bool colours = true;  // if the terminal has them
+  };
+  // Whether standard output is a terminal with a movable cursor. If not, print frames one after another.
+  static bool available();
+  static std::optional<Size> size();  // of the terminal on standard output
+
+  explicit Terminal(const Options& options);  // throws std::runtime_error
+  ~Terminal();
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  bool unicode() const;  // whether the locale has block characters
+  Size fit();            // adapts to the current size of the terminal
+  void paint(const Canvas& canvas);
+  void redraw_all();             // also repairs what other programs wrote on the screen
+  std::optional<Input> input();  // nullopt: no input is waiting
+  void suspend();                // restores the terminal until redraw_all()
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace igpu::exporter::top
