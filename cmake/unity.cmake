@@ -5,6 +5,7 @@
 #
 # igpu_unity(target): units by folder. Names in anonymous namespaces must differ within a folder. Files with options of their own (-Os)
 #   get separate units; files with definitions of their own are compiled alone. Call it after these properties are set.
+# igpu_unity(target ROOMS room...): what lies below one of these folders forms units together, and has distinct names.
 # igpu_unity(target NAMESPACES): for tests. Each file is included in a namespace of its own, so names may repeat. The unit includes all
 #   headers first, outside these namespaces; CMake reads their names, and runs again when a file changes.
 option(IGPU_UNITY "Compile several files in one unit, for a build of everything: scripts turn it on" OFF)
@@ -14,7 +15,7 @@ function(igpu_unity target)
   if(NOT IGPU_UNITY)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "NAMESPACES" "" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NAMESPACES" "" "ROOMS")
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.cpp$")
   set(groups "")
@@ -30,6 +31,10 @@ function(igpu_unity target)
     set(group "${target}")
     if(NOT arg_NAMESPACES)
       cmake_path(GET path PARENT_PATH group)
+      string(REGEX REPLACE "/.*" "" room "${path}")
+      if(room IN_LIST arg_ROOMS)
+        set(group "${room}")
+      endif()
     endif()
     if(options)
       string(APPEND group "${options}")
