@@ -6,7 +6,7 @@ import pathlib
 import re
 import struct
 
-TRACKER = pathlib.Path(__file__).resolve().parents[2] / 'collectors' / 'tracker'
+TRACKER = pathlib.Path(__file__).resolve().parents[2] / 'collectors/level_zero/tracker'
 TABLE = (TRACKER / 'api_table.inc').read_text()
 KINDS = re.findall(r'^LEVEL_ZERO_KIND\((\w+)\)', TABLE, re.M)
 FUNCTIONS = re.findall(r'^LEVEL_ZERO_FUNCTION\((\w+),', TABLE, re.M)
