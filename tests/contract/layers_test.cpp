@@ -105,7 +105,8 @@ TEST_CASE("a room of the library includes only the rooms that the codemap allows
                {"collector/sampling", {"kernel/", "machine/", "trace"}},
                {"run", {"collector/", "fake/", "kernel/", "machine/", "metric"}},
                {"gpu", {"collector/", "kernel/device", "machine/", "model", "run"}},
-               {"fake", {"kernel/device", "machine/"}}},
+               {"fake", {"kernel/device", "machine/"}},
+               {"fake/capture", {"kernel/device", "kernel/faults", "machine/"}}},
               {"igpu", "base"});
   for (const Include& include : includes_below("collectors/include")) CHECK(folder_of(include.target) != "base");
 }
