@@ -111,6 +111,10 @@ class Types:
             lines = []
             for number, document in enumerate(documents):
                 api, kind = document["apiVersion"], document["kind"]
+                if claim := document.get("spec", {}).get("storage", {}).get("volumeClaimTemplate"):
+                    # The operator's types take an embedded claim for a resource of its own; the operator does not.
+                    claim = {"apiVersion": api, "kind": "EmbeddedPersistentVolumeClaim", **claim}
+                    document = {**document, "spec": {**document["spec"], "storage": {"volumeClaimTemplate": claim}}}
                 package = TYPED_BY.get(api.split("/")[0], "kubernetes-models")
                 lines.append(f'import type {{ I{kind} as T{number} }} from "./node_modules/{package}/{api}/{kind}.js";')
                 lines.append(f"export const d{number}: T{number} = {json.dumps(document, indent=1)};")
