@@ -272,8 +272,9 @@ TEST_CASE("the JSON report contains the same findings") {
 
 TEST_CASE("what a GPU wastes stands below its features, with the command; it is not missing") {
   Diagnosis found = diagnosis({});
-  found.advice = std::vector<Advice>{{"0000:03:00.0", true, "it may never sleep", "echo auto | sudo tee control"},
-                                     {"0000:03:00.0", false, "it is awake", ""}};
+  found.advice =
+      decltype(found.advice)::value_type{{"0000:03:00.0", true, "it may never sleep", "echo auto | sudo tee control"},
+                                         {"0000:03:00.0", false, "it is awake", ""}};
   const std::string text = doctor_text(found);
   CHECK(section(text, "0000:03:00.0  DG2 [Arc A770] (integrated, i915)").find("CHECK") != std::string::npos);
   CHECK(text.find("  CHECK    it may never sleep\n           echo auto | sudo tee control\n") != std::string::npos);
