@@ -71,7 +71,10 @@ const kFixed = [
       (cell, user) => {
         if (cell.shown === user.cards.join()) return;
         cell.shown = user.cards.join();
-        cell.replaceChildren(...user.cards.map((card) => el('span', {class: 'tag'}, card)));
+        // Two fit; who uses more has the rest in the title, so that no tag is cut.
+        const shown = user.cards.length > 2 ? [user.cards[0], '+' + (user.cards.length - 1)] : user.cards;
+        cell.replaceChildren(...shown.map((card) => el('span', {class: 'tag'}, card)));
+        setAttribute(cell, 'title', user.cards.join(', '));
       })
 ];
 const kLast = [
