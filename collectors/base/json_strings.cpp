@@ -156,7 +156,7 @@ class Reader {
   }
 
   bool unicode(std::string& text) {
-    constexpr std::uint32_t kReplacement = 0xfffd;
+    constexpr std::uint32_t kUnpaired = 0xfffd;
     const auto is_high = [](std::uint32_t code) { return code >= 0xd800 && code < 0xdc00; };
     const auto is_low = [](std::uint32_t code) { return code >= 0xdc00 && code < 0xe000; };
     auto code = four_digits();
@@ -169,10 +169,10 @@ class Reader {
         append_utf8(text, 0x10000 + ((*code - 0xd800) << 10) + (*low - 0xdc00));
         return true;
       }
-      append_utf8(text, kReplacement);
+      append_utf8(text, kUnpaired);
       code = low;
     }
-    append_utf8(text, is_high(*code) || is_low(*code) ? kReplacement : *code);
+    append_utf8(text, is_high(*code) || is_low(*code) ? kUnpaired : *code);
     return true;
   }
 

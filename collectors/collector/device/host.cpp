@@ -18,9 +18,9 @@ constexpr Metric<Count, 0> kHostProcesses{"intel_gpu_host_processes", Kind::gaug
 constexpr std::array<const MetricDescriptor*, 2> kHostMetrics{&kHostCpu, &kHostProcesses};
 constexpr std::array<std::string_view, 1> kHostProcFiles{"stat"};
 
-constexpr double kHostTicksPerSecond = 100;   // USER_HZ
-constexpr std::uint64_t kHeldTicks = 300;     // a larger step back is that of a processor that was taken offline
-constexpr std::size_t kLargest = 256U << 10;  // the processors' lines come first; those of interrupts may follow
+constexpr double kHostTicksPerSecond = 100;       // USER_HZ
+constexpr std::uint64_t kHeldTicks = 300;         // a larger step back is that of a processor that was taken offline
+constexpr std::size_t kLargestStat = 256U << 10;  // the processors' lines come first; those of interrupts may follow
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void HostCollector::collect(MachinePass&, SampleSink& out) {
 }
 
 void HostCollector::read_processors(SampleSink& out) {
-  buffer_.resize(kLargest);
+  buffer_.resize(kLargestStat);
   const auto text = machine_.proc.read_start("stat", buffer_);
   if (text.is_failure()) out.failed(text.failure());
   if (!text) return;

@@ -172,7 +172,7 @@ const PlaceScript kVision =
 
 const std::array<PlaceScript, 3> kMachines{in_machine(1, "news"), in_machine(2, "sport"), in_machine(3, "inference")};
 
-constexpr std::uint32_t kRoot = 0;
+constexpr std::uint32_t kRootUser = 0;
 constexpr std::uint32_t kAnna = 1000;
 constexpr std::uint32_t kStream = 1001;
 constexpr std::uint32_t kExporterUser = 997;
@@ -234,18 +234,18 @@ void add_packager(ProfileData& data) {
 
 // Processes of every profile that use no GPU.
 void add_system(ProfileData& data) {
-  add_process(data, 1, "systemd", kRoot, kInit, 0, {0.002}, 13, 168).parent = 0;
+  add_process(data, 1, "systemd", kRootUser, kInit, 0, {0.002}, 13, 168).parent = 0;
   const auto kernel_thread = [&](std::uint32_t pid, const char* comm, unsigned started, Wave cpu,
                                  std::uint32_t parent) {
-    ProcessData& process = add_process(data, pid, comm, kRoot, kKernel, started, cpu, 0, 0);
+    ProcessData& process = add_process(data, pid, comm, kRootUser, kKernel, started, cpu, 0, 0);
     process.parent = parent;
     process.kernel_thread = true;
   };
   kernel_thread(2, "kthreadd", 0, {}, 0);
   kernel_thread(87, "kworker/u16:1-i915", 1, {0.001}, 2);
-  add_process(data, 731, "sshd", kRoot, kSsh, 9, {0.0005}, 9, 15);
-  add_process(data, 48213, "intel-gpu-expor", data.privileged ? kRoot : kExporterUser, kExporter, 41'200, {0.003}, 8,
-              90);
+  add_process(data, 731, "sshd", kRootUser, kSsh, 9, {0.0005}, 9, 15);
+  add_process(data, 48213, "intel-gpu-expor", data.privileged ? kRootUser : kExporterUser, kExporter, 41'200, {0.003},
+              8, 90);
 }
 
 GpuData integrated(const GpuModel& model, unsigned card, unsigned render_minor) {
@@ -392,7 +392,7 @@ ProfileData rack() {
         .descriptors = {9, 11}}});
   // Live ingest in a pod, at constant rates: one pipeline decodes 25 pictures a second on the integrated GPU and
   // encodes each of them three times on a card, another one decodes 25 frames in field pictures.
-  run(5120, "gst-launch-1.0", kIngest, kRoot, 1'203, {0.35, 0.07, 100}, 340,
+  run(5120, "gst-launch-1.0", kIngest, kRootUser, 1'203, {0.35, 0.07, 100}, 340,
       {{.gpu = 0,
         .loads = {{"vcs1", {0.18, 0.05, 100}}},
         .system_mib = {160, 10, 50},
@@ -404,20 +404,20 @@ ProfileData rack() {
         .system_mib = {70},
         .video_jobs = 75,
         .descriptors = {12}}});
-  run(5121, "gst-launch-1.0", kIngest, kRoot, 1'204, {0.28, 0.06, 75}, 310,
+  run(5121, "gst-launch-1.0", kIngest, kRootUser, 1'204, {0.28, 0.06, 75}, 310,
       {{.gpu = 2,
         .loads = {{"vcs0", {0.36, 0.09, 75}}, {"vecs0", {0.2, 0.05, 75}}},
         .vram_mib = {480, 32, 75},
         .system_mib = {80},
         .video_jobs = 50,
         .passed_on = {{5122, 17}}}});
-  run(5122, "gst-launch-1.0", kIngest, kRoot, 1'206, {0.26, 0.06, 60}, 290,
+  run(5122, "gst-launch-1.0", kIngest, kRootUser, 1'206, {0.26, 0.06, 60}, 290,
       {{.gpu = 2,
         .loads = {{"vcs1", {0.27, 0.08, 60}}, {"rcs0", {0.14, 0.04, 30}}},
         .vram_mib = {350, 20, 60},
         .system_mib = {72},
         .video_jobs = 30000 / 1001.0}});
-  run(5130, "obs", kIngest, kRoot, 3'611, {0.5, 0.1, 50}, 610,
+  run(5130, "obs", kIngest, kRootUser, 3'611, {0.5, 0.1, 50}, 610,
       {{.gpu = 1,
         .loads = {{"rcs0", {0.31, 0.11, 50}}, {"vcs0", {0.19, 0.05, 30}}},
         .vram_mib = {1150, 80, 100},
@@ -425,7 +425,7 @@ ProfileData rack() {
         .video_jobs = 60000 / 1001.0}});
   // A recorder whose container fails and is started again.
   for (const std::uint32_t instance : {0U, 1U}) {
-    run(9101 + instance, "ffmpeg", kRecorder, kRoot, 6'020 + 145 * instance, {0.22, 0.05, 50}, 210,
+    run(9101 + instance, "ffmpeg", kRecorder, kRootUser, 6'020 + 145 * instance, {0.22, 0.05, 50}, 210,
         {{.gpu = 1, .loads = {{"vcs1", {0.3, 0.08, 50}}}, .vram_mib = {380, 20, 50}, .system_mib = {60}}});
     data.processes.back().lives = instance == 0 ? 130 : 140;
     data.processes.back().restarts_container = true;

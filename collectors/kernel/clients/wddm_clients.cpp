@@ -12,8 +12,8 @@ namespace igpu {
 namespace {
 
 constexpr std::uint64_t kMostClientBytes = std::uint64_t{1} << 50;
-constexpr std::uint64_t kLongest = std::uint64_t{1} << 63;  // whatever all nodes say together
-constexpr std::uint64_t kPerTick = 100'000;                 // of ClientProcess::start_time_ticks, in 100 ns
+constexpr std::uint64_t kLongestTogether = std::uint64_t{1} << 63;  // whatever all nodes say together
+constexpr std::uint64_t kPerTick = 100'000;                         // of ClientProcess::start_time_ticks, in 100 ns
 
 // nullopt: it does not use this GPU.
 template <class Device>
@@ -26,7 +26,7 @@ std::optional<DrmClient> wddm_client(const Device& device, const AdapterProcess&
     if (!busy) continue;
     ClientEngine& sum = client.engines[static_cast<std::size_t>(*engine.engine_class)];
     sum.capacity = sum.busy_ns ? sum.capacity + 1 : 1;
-    sum.busy_ns = std::min(sum.busy_ns.value_or(0), kLongest) + static_cast<std::uint64_t>(busy->count());
+    sum.busy_ns = std::min(sum.busy_ns.value_or(0), kLongestTogether) + static_cast<std::uint64_t>(busy->count());
     uses = uses || busy->count() > 0;
   }
   for (const WddmSegment& segment : device.segments) {

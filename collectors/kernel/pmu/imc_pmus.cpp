@@ -15,9 +15,9 @@ struct Family {
   std::string_view pmu, read, write;
   bool sub_channels;
 };
-constexpr std::array<Family, 3> kFamilies{{{"uncore_imc", "data_reads", "data_writes", false},
-                                           {"uncore_imc_free_running", "data_read", "data_write", false},
-                                           {"uncore_imc", "cas_count_read", "cas_count_write", true}}};
+constexpr std::array<Family, 3> kImcFamilies{{{"uncore_imc", "data_reads", "data_writes", false},
+                                              {"uncore_imc_free_running", "data_read", "data_write", false},
+                                              {"uncore_imc", "cas_count_read", "cas_count_write", true}}};
 
 bool names(std::string_view event, std::string_view wanted, bool sub_channels) {
   if (event == wanted) return true;
@@ -34,7 +34,7 @@ std::vector<ImcPmu> imc_pmus(const Directory& sys) {
     return true;
   });
   std::sort(candidates.begin(), candidates.end());
-  for (const Family& family : kFamilies) {
+  for (const Family& family : kImcFamilies) {
     std::vector<ImcPmu> found;
     for (const std::string& name : candidates) {
       if (!name.starts_with(family.pmu)) continue;
