@@ -165,15 +165,18 @@ Reading<double> one_of_engines(const Snapshot& gpu, std::string_view key) {
   return made;
 }
 
-Reading<double> free_memory(const Snapshot& gpu, std::string_view) {
-  const MemoryUse memory = memory_of(gpu);
-  if (!memory.used) return memory.used.propagate<double>();
-  return memory.size.map([&](Bytes size) { return std::max(size.value - memory.used->value, 0.0); });
+// Of the GPU's memory, or of the regions that the key names.
+template <class Rule>
+Reading<double> of_memory(const Snapshot& gpu, std::string_view key, Rule rule) {
+  const Reading<double> used = one_of<&MemoryRegion::used>(gpu, key);
+  if (!used) return used;
+  return one_of<&MemoryRegion::size>(gpu, key).map([&](double size) { return rule(*used, size); });
 }
-Reading<double> share_of_memory(const Snapshot& gpu, std::string_view) {
-  const MemoryUse memory = memory_of(gpu);
-  if (!memory.used) return memory.used.propagate<double>();
-  return memory.size.map([&](Bytes size) { return size.value > 0 ? memory.used->value / size.value : 0; });
+Reading<double> free_memory(const Snapshot& gpu, std::string_view key) {
+  return of_memory(gpu, key, [](double used, double size) { return std::max(size - used, 0.0); });
+}
+Reading<double> share_of_memory(const Snapshot& gpu, std::string_view key) {
+  return of_memory(gpu, key, [](double used, double size) { return size > 0 ? used / size : 0; });
 }
 
 // PCI Express Base Specification: the rate of a lane by generation.

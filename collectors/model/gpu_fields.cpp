@@ -39,9 +39,10 @@ std::string_view topic_of(const model::Field& field) { return field.path.substr(
 bool is_of_gpu(const model::Field& field) { return field.one != nullptr || field.words != nullptr; }
 
 // Words for rows that are not listed: few machines have them, or others sum them up.
-constexpr std::string_view kMoreKeys[] = {"engine.media", "frequency.media", "memory.system",
-                                          "power.card",   "power.cores",     "power.dram",
-                                          "power.psys",   "bandwidth.read",  "bandwidth.write"};
+constexpr std::string_view kMoreKeys[] = {
+    "engine.media",    "frequency.media",  "memory.system",  "power.card",      "power.cores",
+    "power.dram",      "power.psys",       "bandwidth.read", "bandwidth.write", "temperature.package",
+    "voltage.package", "power_limit.card", "power_limit.cap"};
 
 // Such a word, a listed one, or the name of a row with its number: "vcs0", "local0", "1".
 bool may_name_rows(const model::Field& first, std::string_view key) {

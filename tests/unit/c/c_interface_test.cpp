@@ -153,8 +153,8 @@ TEST_CASE("every value has rows on some simulated GPU") {
     }
   };
   for (const char* gpu : {"0000:00:02.0", "0000:03:00.0", "0000:07:00.0"}) walk(Scene("rack", gpu));
-  for (const auto& [name, count] : seen)
-    CHECK_MESSAGE((count > 0 || name == "bandwidth.rate"), name);  // needs two readings
+  for (const auto& field : seen)
+    CHECK_MESSAGE((field.second > 0 || field.first == "bandwidth.rate"), field.first);  // needs two readings
 }
 
 TEST_CASE("texts of a process and of a throttled GT are labels, as in a page of metrics") {

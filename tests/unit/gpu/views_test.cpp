@@ -78,6 +78,8 @@ TEST_CASE("a card of 2026: power1_cap without power1_max, and memory of two tile
   CHECK(shows(v.line, "140"));
   CHECK(shows(v.panel, "power 140.0/200 W"));
   CHECK(v.query("memory.used") * (1 << 20) == 100);
+  CHECK(v.query("memory.vram1.used_ratio") == 25);
+  CHECK(v.query("memory.system.free") * (1 << 20) == 1000);
   CHECK(v.json.at("memory").at("used") == 100);
   CHECK(v.json.at("memory").at("size") == 200);
   CAPTURE(v.line);
