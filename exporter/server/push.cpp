@@ -2,6 +2,7 @@
 #include "server/push.h"
 
 #include <chrono>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -26,7 +27,8 @@ namespace {
 // The function that makes the client runs in the process that talks to the receiver, which alone reads credentials.
 using MakeClient = std::function<std::unique_ptr<PushClient>(PushCredentials, std::unique_ptr<CurlSession>)>;
 
-std::optional<Resolver> start_resolver(const Sandbox& sandbox, const PushEndpoint& endpoint) {
+// The password of a proxy is in the memory that the resolver begins with.
+std::optional<Resolver> start_resolver(const Sandbox& sandbox, const PushEndpoint& endpoint, std::string& proxy) {
   if (is_address(endpoint.host)) return std::nullopt;
   FileAccess files = sandbox.plan().resolver_files;
   files.connect_ports = {53};  // DNS over TCP, for long answers
@@ -34,20 +36,22 @@ std::optional<Resolver> start_resolver(const Sandbox& sandbox, const PushEndpoin
   UniqueFd socket = sandbox.start({.name = "push-resolver",
                                    .as_nobody = true,
                                    .files = std::move(files),
+                                   .begin = [&proxy](int) { ::explicit_bzero(proxy.data(), proxy.size()); },
                                    .prepare = [&endpoint](int) { prepare_to_resolve(endpoint); },
                                    .filter = [asks_avahi](int) { return filter_calls_of_resolver(asks_avahi); },
                                    .serve = [&endpoint](int of) { serve_addresses(of, endpoint); }});
   return Resolver(std::move(socket), endpoint.host);
 }
 
-UniqueFd start_client(const Sandbox& sandbox, const PushRoute& route, const std::string& credentials_file,
+UniqueFd start_client(const Sandbox& sandbox, PushRoute route, const std::string& credentials_file,
                       const std::string& cacert, const MakeClient& make) {
   FileAccess files = sandbox.plan().push_files;
   files.connect_ports = {route.endpoint.port};
   std::unique_ptr<PushClient> client;
   const auto begin = [&](int socket) {
     try {
-      std::optional<Resolver> resolver = start_resolver(sandbox, route.endpoint);  // before there are secrets
+      std::optional<Resolver> resolver =
+          start_resolver(sandbox, route.endpoint, route.proxy);  // before others are read
       PushCredentials credentials = credentials_file.empty() ? PushCredentials() : read_credentials(credentials_file);
       std::string authorities = cacert.empty() ? "" : read_authorities(cacert);
       client = make(std::move(credentials),
