@@ -28,10 +28,23 @@ HostFrame failed(const std::string& name, const std::string& problem) {
   return {.name = name, .state = HostState::failed, .problem = clean_text(problem, kMaxProblemBytes)};
 }
 
+// Its command line is read from its memory, for which a process that hangs in the kernel, as in a driver, may hold the
+// lock: the reader would hang, too.
+bool waits_in_kernel(int folder) {
+  const UniqueFd file(::openat(folder, "stat", O_RDONLY | O_CLOEXEC));
+  std::array<char, 512> text{};
+  const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : 0;
+  const std::string_view stat(text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  const std::size_t name_end = stat.rfind(')');
+  return name_end == stat.npos || !stat.substr(name_end).starts_with(") ") ||
+         stat.substr(name_end + 2).starts_with('D');
+}
+
 std::string command_of(std::uint32_t pid) {
   const UniqueFd folder(::open(("/proc/" + std::to_string(pid)).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat status {};
   if (!folder || ::fstat(folder.get(), &status) != 0 || status.st_uid != ::getuid()) return "";
+  if (waits_in_kernel(folder.get())) return "";
   const UniqueFd file(::openat(folder.get(), "cmdline", O_RDONLY | O_CLOEXEC));
   std::array<char, 4096> text{};
   const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : 0;
@@ -122,7 +135,8 @@ void OwnCommands::add_to(HostFrame& frame) {
       const auto [entry, added] = now.try_emplace(cpu_key(process));
       if (!added) continue;
       const auto known = known_.find(entry->first);
-      entry->second = known == known_.end() ? command_of(process.pid) : std::move(known->second);
+      entry->second =
+          known == known_.end() || known->second.empty() ? command_of(process.pid) : std::move(known->second);
     }
   }
   known_ = std::move(now);

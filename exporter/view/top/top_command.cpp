@@ -98,6 +98,7 @@ class Session {
     MonitorOptions monitor = with_workload_rules(options.monitor, log);
     if (!options.min_window_given) monitor.min_window = std::min(monitor.min_window, pace_.interval());
     source_name_ = monitor.simulate.empty() ? "this machine" : "simulation " + monitor.simulate;
+    is_real_ = monitor.simulate.empty() && monitor.procfs_root == "/proc";
     monitor_ = std::make_unique<Monitor>(monitor, log);
   }
 
@@ -105,7 +106,7 @@ class Session {
     if (fetcher_) {
       remote_.emplace(*fetcher_, targets_, mailbox_, pace_);
     } else {
-      local_.emplace(*monitor_, mailbox_, pace_, source_name_ == "this machine");
+      local_.emplace(*monitor_, mailbox_, pace_, is_real_);
     }
   }
 
@@ -138,6 +139,7 @@ class Session {
   top::Readings readings_;
   std::unique_ptr<HttpFetcher> fetcher_;
   std::unique_ptr<Monitor> monitor_;
+  bool is_real_ = false;  // its processes are those of /proc
   std::string source_name_;
   std::optional<top::LocalSource> local_;  // last: their threads end first
   std::optional<top::RemoteSource> remote_;
