@@ -32,6 +32,14 @@ const std::vector<igpu::FieldName>& field_list() {
   return kNames;
 }
 
+const igpu::FieldName* field_at(std::size_t index) noexcept {
+  try {
+    return index < field_list().size() ? &field_list()[index] : nullptr;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 std::string label_text(const std::vector<igpu::FieldLabel>& labels) {
   std::string text;
   for (const igpu::FieldLabel& label : labels) {
@@ -342,13 +350,14 @@ int igpu_feature_at(const igpu_snapshot* snapshot, size_t index, igpu_feature* r
 
 // The names are literals, so they end with a NUL.
 const char* igpu_field_name(size_t index) {
-  return index < field_list().size() ? field_list()[index].name.data() : nullptr;
+  const igpu::FieldName* const field = field_at(index);
+  return field == nullptr ? nullptr : field->name.data();
 }
 
 const char* igpu_field_unit(size_t index) {
-  if (index >= field_list().size()) return nullptr;
-  const std::string_view unit = field_list()[index].unit;
-  return unit.empty() ? "" : unit.data();
+  const igpu::FieldName* const field = field_at(index);
+  if (field == nullptr) return nullptr;
+  return field->unit.empty() ? "" : field->unit.data();
 }
 
 igpu_state igpu_field_count(const igpu_snapshot* snapshot, const char* name, size_t* count) {

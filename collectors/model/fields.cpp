@@ -98,6 +98,10 @@ template <class Row>
 bool is_named(const Snapshot&, const Row& row, std::string_view key) {
   return std::ranges::any_of(kTopic<Row>.labels_of(row), [&](const FieldLabel& label) { return label.value == key; });
 }
+bool is_named(const Snapshot&, const Engine& row, std::string_view key) {
+  const std::string_view name = to_string(row.engine_class);
+  return row.name == key || name == key || (key == "media" && name.starts_with(to_string(EngineClass::video)));
+}
 // The GPU of a card without the rest of it is its package.
 bool is_named(const Snapshot&, const Power& row, std::string_view key) {
   return row.domain == key || row.source == key || (key == "gpu" && row.domain == "package" && row.source == "hwmon");
