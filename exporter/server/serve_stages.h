@@ -9,7 +9,7 @@ struct Options;
 
 // `serve` starts in five stages, whose order is security (docs/sandbox.md). Each takes what the one before returns, so
 // that a wrong order does not compile (tests/contract/must_not_compile.py). The end of one ends those before it.
-struct StartedHelpers;  // other processes; nothing secret has been read, and no thread exists
+struct StartedHelpers;  // other processes; no key has been read, and no thread exists
 struct ReadSecrets;     // sockets, the web configuration with its keys, credentials
 struct OpenedEarly;     // what needs rights that are dropped next
 struct Confined;        // collectors' threads exist, and each layer of the sandbox is on
