@@ -409,13 +409,14 @@ void put_throttled(const Target& to, const Labels& l, double value) {
   if (value != 0) row->reasons.emplace_back(l[1]);
 }
 
-// A row for each reason that a GT can report, 1 while it limits.
+// A row for each reason that a GT can report, 1 while it limits, and one for any of them.
 Reading<std::vector<FieldValue>> throttling_rows(const Snapshot& gpu) {
   return each_row<Throttling>(gpu, [](auto& out, const Throttling& row, const auto& labels) {
-    for (const std::string& reason : row.known) {
-      FieldValue& value = out.emplace_back(FieldValue{labels, number(contains(row.reasons, reason))});
-      value.labels.push_back({"reason", reason});
-    }
+    const auto add = [&](const std::string& reason, bool limits) {
+      out.emplace_back(FieldValue{labels, number(limits)}).labels.push_back({"reason", reason});
+    };
+    add("any", row.limited);
+    for (const std::string& reason : row.known) add(reason, contains(row.reasons, reason));
   });
 }
 

@@ -120,7 +120,7 @@ typedef struct igpu_summary {
 IGPU_API int igpu_summary_of(const igpu_snapshot* snapshot, igpu_summary* summary);
 IGPU_API int igpu_gpu_of(const igpu_snapshot* snapshot, igpu_gpu_info* info);
 
-/* The names of values, and their units. */
+/* The names of values that have rows, for igpu_field_at(), and their units. */
 IGPU_API const char* igpu_field_name(size_t index); /* "engine.busy", "frequency.rp0"; NULL after the last */
 IGPU_API const char* igpu_field_unit(size_t index); /* "ratio", "hertz"; "": a plain number */
 
