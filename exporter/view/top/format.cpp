@@ -39,7 +39,7 @@ std::string short_bytes(std::optional<double> bytes) {
   return printed(value, unit >= 2 && value < 9.95 ? 1 : unit >= 3 && value < 99.95 ? 1 : 0) + kUnits[unit];
 }
 
-std::string watts(double value) { return printed(value, std::abs(value) < 999.95 ? 1 : 0); }
+std::string tenths(double value) { return printed(value, std::abs(value) < 999.95 ? 1 : 0); }
 
 std::string whole(double value) { return printed(value + 0.0, 0); }
 

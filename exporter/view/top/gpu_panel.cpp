@@ -244,9 +244,9 @@ class Painter {
         item.push_back({"stalled " + whole(channel.stalled) + " s", Style::alarm});
       } else {
         const bool slow = channel.nominal && channel.rate < 0.9 * *channel.nominal;
-        item.push_back({watts(channel.rate), slow ? Style::warning : Style::plain});
+        item.push_back({tenths(channel.rate), slow ? Style::warning : Style::plain});
       }
-      if (channel.nominal && !stalled) item.push_back({" of " + watts(*channel.nominal), Style::dim});
+      if (channel.nominal && !stalled) item.push_back({" of " + tenths(*channel.nominal), Style::dim});
       group.push_back(std::move(item));
     }
     if (host.channel_rates.empty()) return;
@@ -512,7 +512,7 @@ class Painter {
     std::optional<double> share;
     if (limit != nullptr && limit->value.value > 0) share = row.mean->value / limit->value.value;
     Item item{{(&row == draw_of(gpu) ? "power " : row.domain + " "), Style::dim}};
-    item.push_back({watts(row.mean->value), level_style(share, Style::plain)});
+    item.push_back({tenths(row.mean->value), level_style(share, Style::plain)});
     if (limit != nullptr) item.push_back({"/" + whole(limit->value.value), Style::dim});
     item.push_back({" W"});
     item.push_back({level_sign(share), level_style(share, Style::plain)});
@@ -584,7 +584,7 @@ class Painter {
       const PcieLink& link = *gpu.pcie;
       const auto text = [](std::optional<double> speed, std::optional<double> width) {
         std::string out;
-        if (speed) out = *speed < 1e10 && std::fmod(*speed, 1e9) != 0 ? watts(*speed / 1e9) : whole(*speed / 1e9);
+        if (speed) out = *speed < 1e10 && std::fmod(*speed, 1e9) != 0 ? tenths(*speed / 1e9) : whole(*speed / 1e9);
         if (speed) out += " GT/s";
         if (width) out += (out.empty() ? "x" : " x") + whole(*width);
         return out;
@@ -770,7 +770,7 @@ class Painter {
       line.share(kRender + i, percent_cell(busy[i]), busy[i], class_style(i));
     line.right(kMegahertz, values.hertz ? whole(*values.hertz / 1e6) : "-",
                values.throttled ? Style::warning : Style::plain);
-    line.right(kWatts, values.watts ? watts(*values.watts) : "-");
+    line.right(kWatts, values.watts ? tenths(*values.watts) : "-");
     line.right(kHeat, values.heat ? whole(*values.heat) : "-");
     line.share(kMemory, percent(share_of(values.memory)), share_of(values.memory), Style::plain);
   }
