@@ -89,10 +89,12 @@ def seen_faults(labels):
     return f'0 * group(intel_gpu_exporter_feature_available{{feature=~"fault_times|error_state",{labels}}} == 1)'
 
 
-def energy_stats(labels):
-    return (stat("Energy", "Energy that the GPUs used in the time range.", f"sum({watt_hours(labels)})", "watth", decimals=1, graph="none", features="power", labels=labels),
+def energy_stats(labels, read=None):
+    """`read`: what has a value where energy is read, if that is cheaper to ask for."""
+    return (stat("Energy", "Energy that the GPUs used in the time range.", f"sum({watt_hours(labels)})", "watth", decimals=1, graph="none", features="power", labels=labels,
+                 read=read),
             stat("Cost in 30 days", "At the power of the time range and the price of a kWh that is set at the top, in its currency.",
-                 cost(labels), "none", decimals=2, graph="none", features="power", labels=labels))
+                 cost(labels), "none", decimals=2, graph="none", features="power", labels=labels, read=read))
 
 
 def dead(labels):
@@ -177,12 +179,13 @@ def panel(kind, title, description, targets, unit="short", thresholds=PLAIN, opt
 REDUCE = {"calcs": ["lastNotNull"], "fields": "", "values": False}
 
 
-def stat(title, description, expression, unit="short", thresholds=PLAIN, decimals=None, width=3, graph="area", features=None, empty="none", labels=SELECT):
+def stat(title, description, expression, unit="short", thresholds=PLAIN, decimals=None, width=3, graph="area", features=None, empty="none", labels=SELECT,
+         read=None):
     """One number, or why it is missing."""
     instant = graph == "none"
     targets = [target(expression, title, instant)]
     if features:
-        targets.append(target(why_number(features, expression, labels), title, instant))
+        targets.append(target(why_number(features, read or expression, labels), title, True))
     return panel("stat", title, description, targets, unit, thresholds,
                  {"reduceOptions": REDUCE, "colorMode": "value", "graphMode": graph, "textMode": "value", "justifyMode": "auto",
                   "orientation": "auto", "wideLayout": True, "showPercentChange": False, "percentChangeColorMode": "standard"},
@@ -438,21 +441,24 @@ def health_banner(labels=SELECT):
         empty="no exporter answers: another data source, job or host?")])
 
 
-def faults_row(labels):
-    """What killed work, and when."""
+def faults_row(labels, recorded=False):
+    """What killed work, and when. `recorded`: by rules, where thousands of counters would take seconds."""
     last = f"max by ({GPU}, kind) (intel_gpu_last_fault_timestamp_seconds{{{labels}}})"
-    hangs = f"sum by ({GPU}, kind) (increase(intel_gpu_hangs_total{{{labels}}}[$__rate_interval])) > 0"
-    errors = f"sum by ({GPU}, port, severity) (rate(intel_gpu_pcie_errors_total{{{labels}}}[$__rate_interval])) > 0"
+    hangs = (f"sum by ({GPU}, kind) (instance_device:intel_gpu_hangs:increase10m{{{labels}}})" if recorded
+             else f"sum by ({GPU}, kind) (increase(intel_gpu_hangs_total{{{labels}}}[10m])) > 0")
+    errors = (f"instance_device_port:intel_gpu_pcie_errors:increase10m{{{labels}}}" if recorded
+              else f"sum by ({GPU}, port, severity) (increase(intel_gpu_pcie_errors_total{{{labels}}}[10m])) > 0")
     return ("Faults", [
         table("Last faults", "The last hang, reset and core dump of each GPU, by kind. What is seen depends on the rights: docs/runbook.md#intelgpuhung.",
               [target(f"{last} * 1000", instant=True, table=True)],
               [column("Last", "dateTimeFromNow", width=150), column("Host", width=150), column("GPU", width=120)],
               [organize(["Time", "cluster", "job"], ["instance", "device", "kind", "Value"],
                         {"instance": "Host", "device": "GPU", "kind": "Kind", "Value": "Last"})], 8, 8, empty="no fault was seen"),
-        series("Hangs by kind", "As the kernel's log reports them; the eight GPUs with the most.",
-               [target(named(top(hangs, GPU + ", kind"), labels), BY_GPU + " · {{kind}}")], "short", 8, axis="hangs", decimals=0, empty="no hang, or the kernel's log is not read"),
-        series("PCIe errors", "Errors a second between card and processor, by the port that counted them; the eight highest.",
-               [target(named(top(errors, GPU + ", port, severity"), labels), BY_GPU + " · {{port}} {{severity}}")], "short", 8, axis="errors/s", empty="no error, or the kernel does not count them")])
+        series("Hangs by kind", "As the kernel's log reports them, within ten minutes; the eight GPUs with the most.",
+               [target(named(f"topk(8, {hangs})", labels), BY_GPU + " · {{kind}}")], "short", 8, axis="hangs in 10 minutes", decimals=0, empty="no hang, or the kernel's log is not read"),
+        series("PCIe errors", "Errors between card and processor within ten minutes, by the port that counted them; the eight highest.",
+               [target(named(f"topk(8, {errors})", labels), BY_GPU + " · {{port}} {{errors}}{{severity}}")], "short", 8, axis="errors in 10 minutes", decimals=0,
+               empty="no error, or the kernel does not count them")])
 
 
 def why_row(labels, width=24):
@@ -780,24 +786,25 @@ def processes():
 
 
 def rack():
-    video = HOST + ',class="video"'
-    node_busy = f"avg by ({NODE}) {busy(video)}"
-    # By GPU: one that is read only by fdinfo must not reduce the engines of the others.
-    free = (f'(sum by ({NODE}) (count by ({GPU}) (intel_gpu_engine_busy_seconds_total{{source=~"pmu|d3dkmt|pdh",{video}}})'
-            f" - sum by ({GPU}) (rate(intel_gpu_engine_busy_seconds_total{{{video}}}[$__rate_interval]))))")
+    # By recording rules: over a thousand hosts the raw series would take many seconds.
+    video = f'instance_device_class:intel_gpu_engine_busy:ratio_rate5m{{class="video",{HOST}}}'
+    node_busy = f"avg by ({NODE}) ({video})"
+    free = f"sum by ({NODE}) (instance_device:intel_gpu_video_headroom:engines{{{HOST}}})"
+    gpu_power = f"instance_device:intel_gpu_power:watts{{{HOST}}}"
+    hottest = f"max by ({NODE}) (instance_device:intel_gpu_temperature_celsius:max{{{HOST}}})"
     slow = f'max by ({GPU}) (intel_gpu_throttled{{reason="any",{HOST}}}) == 1'
     lost = f"({hung(HOST)} or {dead(HOST)})"
-    power = f"sum by ({NODE}) {watts(HOST)}"
-    held = processes_of(HOST)
+    power = f"sum by ({NODE}) ({gpu_power})"
+    held = f"instance:intel_gpu_processes:count{{{HOST}}}"
     pictures = f'sum by ({WORKLOAD}) (rate(intel_gpu_workload_video_jobs_total{{workload!~"unattributed|other",{HOST}}}[$__rate_interval]))'
-    whole = dashboard("intel-gpu-rack", "Intel GPU broadcast rack", "Many hosts that encode: load, the worst hosts, headroom.", [SITE, RACK, *HOSTS], [
+    whole = dashboard("intel-gpu-rack", "Intel GPU broadcast rack", "Many hosts that encode: load, the worst hosts, headroom. Reads what the recording rules keep.", [SITE, RACK, *HOSTS], [
         health_banner(HOST),
         ("Channels", [
             series("Pictures by channel", "Jobs of the video engines by workload: one line a channel, flat when all is well. The eight that were least flat in the time range. A step down is a channel that drops pictures or has stopped. A picture is one job or more (docs/tracing.md).",
                    [target(f"({pictures}) and on ({WORKLOAD}) topk(8, 1 - min_over_time(({pictures})[$__range:15s] @ end()) / max_over_time(({pictures})[$__range:15s] @ end()))", BY_WORKLOAD)],
                    "cps", 24, 10, axis="video jobs a second",
                    empty="no job counted by workload: that takes --collector.jobs and --collector.workloads (docs/tracing.md)")]),
-        faults_row(HOST),
+        faults_row(HOST, True),
         ("The rack", [
             tiles("Hosts up", "Exporters that answer, of all that should. Red, with names, if one does not.", [
                 (f'2 * count_values("up", sum({UP})) * on () group_left (all) count_values("all", count({UP})) * on () group_left () (count({UP}) > bool sum({UP}))', "{{up}} of {{all}}"),
@@ -810,19 +817,19 @@ def rack():
                 (f"{seen_faults(HOST)} unless on () {lost}", "none"),
                 (f"topk(3, {named(lost, HOST)})", BY_GPU)], 8, 4, (("green", None), ("red", 1)), "no reading"),
             stat("GPUs", "Monitored Intel GPUs.", f"sum(intel_gpu_exporter_devices{{{HOST}}})", graph="none"),
-            stat("Video busy", "Mean over all GPUs.", f"avg({busy(video)})", "percentunit", BUSY, 0, features="engine_busy", labels=HOST),
+            stat("Video busy", "Mean over all GPUs.", f"avg({video})", "percentunit", BUSY, 0, features="engine_busy", labels=HOST),
             stat("Free video", "Free video engines; GPUs that sleep or have no PMU access do not count.", f"sum({free})", "short", [("red", None), ("orange", 2), ("green", 5)], 1, features="engine_busy", labels=HOST),
             stat("Processes", "Processes that hold a GPU; a process that uses two GPUs counts once.", f"sum({held})", "short", features="processes|process_engine_time", labels=HOST),
-            stat("GPU power", "Sum over all GPUs.", f"sum({watts(HOST)})", "watt", decimals=1, features="power", labels=HOST),
-            stat("Hottest", "The highest temperature of all GPUs.", f"max(intel_gpu_temperature_celsius{{{HOST}}})", "celsius", HOT, 0, features="temperature", labels=HOST),
-            *energy_stats(HOST),
+            stat("GPU power", "Sum over all GPUs.", f"sum({gpu_power})", "watt", decimals=1, features="power", labels=HOST),
+            stat("Hottest", "The highest temperature of all GPUs.", f"max({hottest})", "celsius", HOT, 0, features="temperature", labels=HOST),
+            *energy_stats(HOST, gpu_power),
             history("Video engines by host", "One row per host: the busy share of its video engines. No colour: asleep, no permission to read it, or down.",
                     [target(f"{node_busy} or NaN * group by ({NODE}) ({UP})", BY_HOST)], "percentunit", 24, 14),
             table("Every host", "All hosts, including those that sleep, cannot be read or do not answer.", [
                 target(f"max by ({NODE}) ({UP})", instant=True, table=True),
                 target(f"max by ({NODE}) (intel_gpu_exporter_devices{{{HOST}}})", instant=True, table=True),
                 target(node_busy, instant=True, table=True), target(free, instant=True, table=True), target(power, instant=True, table=True),
-                target(f"max by ({NODE}) (intel_gpu_temperature_celsius{{{HOST}}})", instant=True, table=True),
+                target(hottest, instant=True, table=True),
                 target(f"{held} > 0", instant=True, table=True),
                 target(f"count by ({NODE}) ({slow})", instant=True, table=True),
                 target(f"sum by ({NODE}) (intel_gpu_runtime_suspended{{{HOST}}}) > 0", instant=True, table=True),
@@ -838,15 +845,15 @@ def rack():
         ("Worst and best", [
             bars("Fullest hosts", "The eight hosts with the busiest video engines.", f"topk(8, {node_busy})", BY_HOST, "percentunit", BUSY, 1, features="engine_busy", labels=HOST, decimals=0),
             bars("Most headroom", "The eight hosts with the most free video engines; GPUs that sleep or have no PMU access do not count.", f"topk(8, {free})", BY_HOST, "short", [("red", None), ("orange", 0.5), ("green", 1)], features="engine_busy", labels=HOST, decimals=1),
-            bars("Hottest hosts", "The eight hosts with the hottest sensor.", f"topk(8, max by ({NODE}) (intel_gpu_temperature_celsius{{{HOST}}}))", BY_HOST, "celsius", HOT, 110, features="temperature", labels=HOST),
+            bars("Hottest hosts", "The eight hosts with the hottest sensor.", f"topk(8, {hottest})", BY_HOST, "celsius", HOT, 110, features="temperature", labels=HOST),
             table("Alerts", "Pending and firing alerts of this exporter's rules.", [
                 target(f'sum by (alertname, severity, alertstate, instance, device, workload, comm) (ALERTS{{alertname=~"IntelGpu.*",{HOST}}})', instant=True, table=True)],
                 [column("instance", rename="Host", links=to("intel-gpu-overview", "Overview")), *(column(name, "string") for name in ("GPU", "Channel or workload", "Program"))],
                 [organize(["Time", "Value"], ["severity", "alertname", "instance", "device", "workload", "comm", "alertstate"],
                           {"alertname": "Alert", "severity": "Severity", "alertstate": "State", "device": "GPU", "workload": "Channel or workload", "comm": "Program"})], 24, 6, empty="no alert is pending or firing")]),
         ("Over time", [
-            density("Distribution of video load", "Number of GPUs by load: darker means more GPUs. Scales to thousands.", busy(video), "percentunit", empty="no GPU is awake and readable"),
-            series("Video load", "The mean of all GPUs and the busiest GPU.", [target(f"avg({busy(video)})", "mean"), target(f"max({busy(video)})", "fullest")], "percentunit", 12, maximum=1, features="engine_busy", labels=HOST),
+            density("Distribution of video load", "Number of GPUs by load: darker means more GPUs. Scales to thousands.", video, "percentunit", empty="no GPU is awake and readable"),
+            series("Video load", "The mean of all GPUs and the busiest GPU.", [target(f"avg({video})", "mean"), target(f"max({video})", "fullest")], "percentunit", 12, maximum=1, features="engine_busy", labels=HOST),
             series("Power by host", "GPU power: all hosts together and the seven highest.", [target(f"sum({power})", "all hosts"), target(top(power, NODE, 7), BY_HOST)], "watt", 12, features="power", labels=HOST),
             series("Processes on the GPUs", "All hosts together and the seven with the most: encoders and everything else that holds a GPU. A process that uses two GPUs counts once.",
                    [target(f"sum({held})", "all hosts"), target(top(held, NODE, 7), BY_HOST)], "short", 12, axis="processes", features="processes|process_engine_time", labels=HOST)]),
