@@ -214,7 +214,8 @@ def series(title, description, targets, unit="short", width=12, height=8, stack=
     links = TO_PROCESSES if any("{{name}}" in one["legendFormat"] for one in targets) else ()
     defaults = {key: value for key, value in (("min", minimum), ("max", maximum), ("decimals", decimals)) if value is not None}
     if features:
-        targets = [*targets, target(why_series(features, [one["expr"] for one in targets], labels), BY_GPU + ": {{reason}}")]
+        # At the end of the time range only: over a thousand hosts each step costs.
+        targets = [*targets, target(why_series(features, [one["expr"] for one in targets], labels), BY_GPU + ": {{reason}}", instant=True)]
     return panel("timeseries", title, description, targets, unit, PLAIN,
                  {"legend": {"displayMode": legend, "placement": "right", "showLegend": True, "calcs": ["lastNotNull"]},
                   "tooltip": {"mode": "multi", "sort": "desc"}},
