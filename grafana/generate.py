@@ -115,7 +115,7 @@ def processes_of(labels):
 
 
 def missing(features, labels=SELECT):
-    return f'intel_gpu_exporter_feature_available{{feature=~"{features}",{labels}}} == 0'
+    return f'intel_gpu_exporter_feature_available{{feature=~"{features}",reason!="ok",{labels}}} == 0'
 
 
 def unread(labels):

@@ -103,5 +103,10 @@ class Shape:
     def set_targets(self, names={}):
         replace_file(self.folder / "targets.json", json.dumps(self.fleet.targets(names)))
 
+    def leave_one_storage(self):
+        """To measure queries as on a machine of its own."""
+        for one in (*self.scrapers, *self.rules, *self.auths, *self.storages[1:]):
+            one.kill()
+
     def parts(self):
         return {"scrapers": self.scrapers, "storages": self.storages, "vmauth": self.auths, "vmalert": self.rules, "Alertmanagers": self.alertmanagers}
