@@ -154,6 +154,12 @@ def rules():
                 yield file.name, group["interval"], rule
 
 
+def ended(values, step, end):
+    """Samples of a recorded series. Where an evaluation has no value, Prometheus writes that the series has ended."""
+    stale = {at + step: STALE for at in values if at + step not in values and at + step < end}
+    return sorted({**values, **stale}.items())
+
+
 def seconds_of(duration):
     return int(duration[:-1]) * {"s": 1, "m": 60}[duration[-1]]
 
@@ -203,7 +209,7 @@ def main():
             if "record" in rule:  # as Prometheus has it, in both: what needs it is compared by itself
                 step = max(seconds_of(interval), 2)
                 results = pair.ask("query_range", query=expression, start=end - (MINUTES - 5) * 60 if step >= 15 else end - 25 * 60, end=end - 1, step=step)["Prometheus"]
-                pair.write((tuple(sorted({**dict(labels), **rule.get("labels", {}), "__name__": name}.items())), sorted(values.items()))
+                pair.write((tuple(sorted({**dict(labels), **rule.get("labels", {}), "__name__": name}.items())), ended(values, step, end))
                            for labels, values in results.items())
                 get(f"{victoria.base}/internal/force_flush")
         for file, dashboard in dashboards(ROOT):
