@@ -446,9 +446,9 @@ def faults_row(labels, recorded=False):
     """What killed work, and when. `recorded`: by rules, where thousands of counters would take seconds."""
     last = f"max by ({GPU}, kind) (intel_gpu_last_fault_timestamp_seconds{{{labels}}})"
     hangs = (f"sum by ({GPU}, kind) (instance_device:intel_gpu_hangs:increase10m{{{labels}}})" if recorded
-             else f"sum by ({GPU}, kind) (increase(intel_gpu_hangs_total{{{labels}}}[10m])) > 0")
+             else f"round(sum by ({GPU}, kind) (increase(intel_gpu_hangs_total{{{labels}}}[10m]))) > 0")
     errors = (f"instance_device_port:intel_gpu_pcie_errors:increase10m{{{labels}}}" if recorded
-              else f"sum by ({GPU}, port, severity) (increase(intel_gpu_pcie_errors_total{{{labels}}}[10m])) > 0")
+              else f"round(sum by ({GPU}, port, severity) (increase(intel_gpu_pcie_errors_total{{{labels}}}[10m]))) > 0")
     return ("Faults", [
         table("Last faults", "The last hang, reset and core dump of each GPU, by kind. What is seen depends on the rights: docs/runbook.md#intelgpuhung.",
               [target(f"{last} * 1000", instant=True, table=True)],
