@@ -170,18 +170,19 @@ export class Users {
     const place = new Map(this.order.map((id, i) => [id, i]));
     const known = users.filter((user) => place.has(user.id)).sort((a, b) => place.get(a.id) - place.get(b.id));
     const differs = (a, b) => typeof value(a) === 'string' || value(b) - value(a) > kDiffers * Math.max(Math.abs(value(a)), Math.abs(value(b)));
+    const due = new Map();
     for (let i = 1; i < known.length; ++i) {
       for (let k = i; k > 0 && before(known[k - 1], known[k]) > 0 && differs(known[k - 1], known[k]); --k) {
         const pair = known[k - 1].id + '\n' + known[k].id;
         const since = this.due.get(pair) || this.now;
-        this.due.set(pair, since);
-        if (this.now - since < kPatience) break;
-        this.due.delete(pair);
+        if (this.now - since < kPatience) {
+          due.set(pair, since);
+          break;
+        }
         [known[k - 1], known[k]] = [known[k], known[k - 1]];
       }
     }
-    for (const [pair, since] of this.due)
-      if (this.now - since > 3 * kPatience) this.due.delete(pair);
+    this.due = due;
     for (const user of users.filter((one) => !place.has(one.id)).sort(before)) {
       const at = known.findIndex((one) => before(user, one) < 0);
       known.splice(at < 0 ? known.length : at, 0, user);
