@@ -224,7 +224,8 @@ void write_gpu(JsonWriter& json, const HostModel& host, const GpuModel& gpu, dou
 
 void put_channels(JsonWriter& json, const std::vector<ChannelRate>& channels) {
   put_rows(json, "channels", channels, [&](const ChannelRate& channel) {
-    json.member("name", channel.name).member("rate", channel.rate);
+    json.member("name", channel.name);
+    if (channel.rate) json.member("rate", *channel.rate);
     put_texts(json, "cards", channel.cards);
     if (channel.nominal) json.member("nominal", *channel.nominal);
     if (channel.stalled > 0) json.member("stalled", channel.stalled);

@@ -100,24 +100,20 @@ void PageHistory::note(const HostModel& host, Time time) {
     return;
   }
   for (const ChannelRate& channel : rates_.list())
-    point.push_back({{std::string(kChannel), channel.name}, channel.rate});
+    if (channel.rate) point.push_back({{std::string(kChannel), channel.name}, *channel.rate});
   const std::size_t place = next_;
+  if (times_.empty()) times_.reserve(kMostPoints);
   if (times_.size() < kMostPoints) times_.resize(place + 1);
   next_ = (place + 1) % kMostPoints;
   times_[place] = now;
   constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-  for (auto& [key, values] : series_) {
-    values.resize(std::max(values.size(), place + 1), kNone);
-    values[place] = kNone;
-  }
+  for (auto& [key, values] : series_) values[place] = kNone;
   std::erase_if(series_, [](const auto& series) {
     return std::ranges::all_of(series.second, [](float value) { return std::isnan(value); });
   });
   for (auto& [key, value] : point) {
     if (series_.size() >= kMostSeries && !series_.contains(key)) continue;
-    std::vector<float>& values = series_[std::move(key)];
-    values.resize(std::max(values.size(), place + 1), kNone);
-    values[place] = static_cast<float>(value);
+    series_.try_emplace(std::move(key), kMostPoints, kNone).first->second[place] = static_cast<float>(value);
   }
   put_marks(host);
 }
@@ -150,7 +146,7 @@ void PageHistory::write(JsonWriter& json, Time time) const {
   for (const auto& [key, values] : series_) {
     json.begin_object().member("device", key.first).member("of", key.second).name("values").begin_array();
     for (const std::size_t place : places) {
-      const float value = place < values.size() ? values[place] : std::numeric_limits<float>::quiet_NaN();
+      const float value = values[place];
       if (std::isnan(value))
         json.null();
       else

@@ -35,10 +35,10 @@ ChannelRate ChannelRates::Course::next(const snapshot::Channel& channel, double 
   if (recent.empty() || jobs > recent.back().jobs) moved = now;
   recent.push_back({now, jobs});
   while (recent.size() > 2 && recent[1].at <= now - kWindow) recent.pop_front();
-  ChannelRate made{channel.name, channel.cards, 0, nominal, 0};
+  ChannelRate made{channel.name, channel.cards, {}, nominal, 0};
   if (recent.size() < 2) return made;
   made.rate = (jobs - recent.front().jobs) / (now - recent.front().at);
-  rates.push_back({now, made.rate});
+  if (rates.empty() || now >= rates.back().at + kWindow) rates.push_back({now, *made.rate});
   while (rates.front().at < now - kSpan) rates.pop_front();
   const std::optional<double> constant = constant_rate(rates);
   if (constant && (!nominal || *constant >= *nominal * (1 - kSame))) {
@@ -55,6 +55,7 @@ ChannelRate ChannelRates::Course::next(const snapshot::Channel& channel, double 
 void ChannelRates::note(const HostModel& host, Seconds now) {
   if (now.value < last_ + kApart && now.value > last_ - kSetBack) return;
   if (now.value < last_) courses_.clear();  // the clock was set back
+  const bool is_first = last_ == 0;
   last_ = now.value;
   std::map<std::string, Course, std::less<>> courses;
   list_.clear();
@@ -63,6 +64,8 @@ void ChannelRates::note(const HostModel& host, Seconds now) {
     list_.push_back(course.next(channel, now.value));
   }
   courses_ = std::move(courses);  // without those that ended
+  // The first reading waits and opens much, so its time may be a second or two beside that of its counts.
+  if (is_first) courses_.clear();
 }
 
 }  // namespace igpu::exporter

@@ -16,7 +16,7 @@ namespace igpu::exporter {
 struct ChannelRate {
   std::string name;
   std::vector<std::string> cards;
-  double rate = 0;                // jobs a second over the last five seconds, or since the reading before
+  std::optional<double> rate;     // jobs a second over the last five seconds, or since the reading before
   std::optional<double> nominal;  // the highest constant rate of the last quarter of an hour
   double stalled = 0;             // seconds without a job; 0 unless it has a nominal rate
 };
@@ -33,7 +33,7 @@ class ChannelRates {
   };
   struct Course {
     std::deque<Reading> recent;  // of the last five seconds, and the one before
-    std::deque<Reading> rates;   // jobs: a second
+    std::deque<Reading> rates;   // jobs: a second; one for every five seconds
     double moved = 0;            // when a job was last done
     std::optional<double> nominal;
     double held = 0;  // when it last had the nominal rate

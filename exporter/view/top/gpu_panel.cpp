@@ -243,8 +243,8 @@ class Painter {
       if (stalled) {
         item.push_back({"stalled " + whole(channel.stalled) + " s", Style::alarm});
       } else {
-        const bool slow = channel.nominal && channel.rate < 0.9 * *channel.nominal;
-        item.push_back({tenths(channel.rate), slow ? Style::warning : Style::plain});
+        const bool slow = channel.nominal && channel.rate && *channel.rate < 0.9 * *channel.nominal;
+        item.push_back({channel.rate ? tenths(*channel.rate) : "-", slow ? Style::warning : Style::plain});
       }
       if (channel.nominal && !stalled) item.push_back({" of " + tenths(*channel.nominal), Style::dim});
       group.push_back(std::move(item));

@@ -224,7 +224,8 @@ class ChannelRow {
     kFixed[2].show(this.cards, channel);
     const of = channel.nominal ? ' of ' + number(channel.nominal) : '';
     const stalled = channel.stalled !== undefined;
-    setNumber(this.rate, stalled ? 'stalled ' + duration(channel.stalled).replace(' ', '\u00a0') : number(channel.rate).replace(' ', '\u00a0') + of.replaceAll(' ', '\u00a0').replace('\u00a0', ' '));
+    const rate = channel.rate === undefined ? '–' : number(channel.rate);
+    setNumber(this.rate, stalled ? 'stalled ' + duration(channel.stalled).replace(' ', '\u00a0') : rate + of.replaceAll(' ', '\u00a0').replace('\u00a0', ' '));
     setAttribute(this.rate, 'class', 'r' + (stalled ? ' badword' : ''));
     this.line.add(now, channel.rate, channel.nominal);
   }

@@ -2,12 +2,16 @@
 #include "server/pages/page_history.h"
 
 #include <doctest/doctest.h>
+#include <malloc.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "igpu/monitor.h"
 #include "support/fake_http.h"
+#include "support/recording_log.h"
+#include "support/simulated_parts.h"
 
 using namespace igpu;
 using namespace igpu::exporter;
@@ -99,6 +103,52 @@ TEST_CASE("however many GPUs there are, the number of lines is bounded") {
   CHECK(written(history, 1010).at("series").size() == PageHistory::kMostSeries);
 }
 
+// Bytes that a history of half an hour has on the heap, with a reading every second. A sanitizer counts none.
+std::size_t bytes_of_history(const HostModel& host, std::size_t& json_bytes) {
+  const std::size_t before = ::mallinfo2().uordblks;
+  const auto history = std::make_unique<PageHistory>();
+  for (int second = 0; second < 1800; ++second) history->note(host, at(10'000 + second));
+  const std::size_t bytes = ::mallinfo2().uordblks - before;
+  JsonWriter json;
+  json.begin_object();
+  history->write(json, at(11'800));
+  json.end_object();
+  json_bytes = json.take().size();
+  return bytes;
+}
+
+TEST_CASE("memory of a rack of three with channels: 0.3 MB; of 32 GPUs: 3 MB") {
+  RecordingLog log;
+  const auto parts = std::make_shared<SimulatedParts>("rack");
+  MonitorOptions options;
+  options.collectors = {{"jobs", true}, {"workloads", true}};
+  const auto monitor = make_monitor(parts, options, log);
+  for (int i = 0; i < 2; ++i) {  // the second has windows
+    parts->clock.advance(std::chrono::seconds(1));
+    (void)monitor->scrape({});
+  }
+  parts->clock.advance(std::chrono::seconds(1));
+  const HostModel rack = model_of(PageView(monitor->scrape({})->lists()));
+  REQUIRE(rack.gpus.size() == 3);
+  REQUIRE(rack.channels().size() > 3);
+  std::size_t json_bytes = 0;
+  const std::size_t of_three = bytes_of_history(rack, json_bytes);
+  MESSAGE("three GPUs: " << of_three << " bytes, " << json_bytes << " of JSON");
+  CHECK(of_three <= 300'000);
+  CHECK(json_bytes <= 300'000);
+
+  HostModel many = rack;
+  many.gpus.clear();
+  for (int i = 0; i < 32; ++i) {
+    GpuModel& gpu = many.gpus.emplace_back(rack.gpus[1 + i % 2]);
+    gpu.gpu.address = "0000:" + std::to_string(100 + i) + ":00.0";
+    gpu.gpu.card = "card" + std::to_string(i);
+  }
+  const std::size_t of_many = bytes_of_history(many, json_bytes);
+  MESSAGE("32 GPUs: " << of_many << " bytes, " << json_bytes << " of JSON");
+  CHECK(of_many <= 3'000'000);
+}
+
 TEST_CASE("after the clock was set back the history begins anew") {
   PageHistory history;
   history.note(with_power(1), at(100'000));
@@ -132,12 +182,17 @@ TEST_CASE("a process is known since it was first seen") {
   CHECK(history.first_seen(4711, "ffmpeg") == 1000);
 }
 
-TEST_CASE("readings of others leave a point every five seconds; those of some collectors, none") {
+TEST_CASE(
+    "nothing is read for it: readings of others leave a point every five seconds; those of some collectors, none") {
   struct Readings final : ScrapeSource {
-    std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest&) override { return result; }
+    std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest&) override {
+      ++scrapes;
+      return result;
+    }
     std::vector<Gpu> gpus() override { return {}; }
     std::vector<std::string> enabled_collectors() const override { return {}; }
     std::shared_ptr<FakeScrape> result = std::make_shared<FakeScrape>();
+    int scrapes = 0;
   } readings;
   const auto history = std::make_shared<PageHistory>();
   RememberingSource source(readings, history);
@@ -153,6 +208,7 @@ TEST_CASE("readings of others leave a point every five seconds; those of some co
   CHECK(source.scrape({}) != nullptr);
   CHECK(source.scrape({}) != nullptr);
   CHECK(points() == 1);
+  CHECK(readings.scrapes == 3);
 }
 
 TEST_SUITE_END();

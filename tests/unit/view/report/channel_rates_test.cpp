@@ -46,7 +46,8 @@ TEST_CASE("a channel's rate is that of the last five seconds, and after a minute
   ChannelRate rate = channel.run(10, 50);
   CHECK(rate.name == "news");
   CHECK(rate.cards == std::vector<std::string>{"card2"});
-  CHECK(rate.rate == doctest::Approx(50));
+  REQUIRE(rate.rate);
+  CHECK(*rate.rate == doctest::Approx(50));
   CHECK_FALSE(rate.nominal);
   rate = channel.run(60, 50);
   REQUIRE(rate.nominal);
@@ -54,15 +55,27 @@ TEST_CASE("a channel's rate is that of the last five seconds, and after a minute
   CHECK(rate.stalled == 0);
 }
 
+TEST_CASE("the first reading opens everything and takes two seconds: no rate is made of its time") {
+  ChannelRates rates;
+  const auto rate_at = [&](double jobs, double now) {
+    rates.note(at(jobs), Seconds{now});
+    return rates.list().front().rate;
+  };
+  CHECK_FALSE(rate_at(0, 1002));  // counted at 1000
+  CHECK_FALSE(rate_at(150, 1003));
+  CHECK(rate_at(200, 1004) == std::optional(50.0));
+}
+
 TEST_CASE("a channel that stands still says for how long, and one that drops pictures is below its rate") {
   Watched channel;
   channel.run(100, 25);
   ChannelRate rate = channel.run(12, 0);
   CHECK(rate.stalled == doctest::Approx(12));
-  CHECK(rate.rate == 0);
+  CHECK(rate.rate == std::optional(0.0));
   rate = channel.run(10, 20);
   CHECK(rate.stalled == 0);
-  CHECK(rate.rate == doctest::Approx(20));
+  REQUIRE(rate.rate);
+  CHECK(*rate.rate == doctest::Approx(20));
   CHECK(rate.nominal == std::optional(25.0));
 }
 
