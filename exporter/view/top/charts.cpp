@@ -15,9 +15,10 @@ namespace igpu::exporter::top {
 namespace {
 
 constexpr int kLeastWidth = 38;
-constexpr int kLowest = 5, kHighest = 20, kStep = 3;  // rows of one, with its title
-constexpr int kAxis = 4;                              // "100 "
-constexpr std::chrono::seconds kLongestPause{15};     // between readings of one line
+constexpr int kLowest = 5, kStep = 3;              // rows of one, with its title
+constexpr int kAxis = 4;                           // "100 "
+constexpr std::chrono::seconds kLongestPause{15};  // between readings of one line
+constexpr const char* kNpu = "NPU";
 
 // Dots of a braille character, by column and row.
 constexpr std::array<std::array<unsigned, 4>, 2> kDots{{{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}};
@@ -92,24 +93,27 @@ class Chart {
   std::vector<Style> styles_;
 };
 
-void draw_chart(Canvas& canvas, Box box, const Frame& frame, GpuPlace place, const History& history,
-                const ViewState& view, bool unicode) {
-  const HostFrame& host = frame.hosts[place.host];
-  const GpuModel& gpu = host.gpus[place.gpu];
-  const History::Classes& readings = history.classes_of(place.host, gpu);
+// A GPU or NPU that was measured in the time that is kept.
+struct Charted {
+  std::string title;
+  std::chrono::nanoseconds now;
+  const History::Classes* readings;
+};
+
+void draw_chart(Canvas& canvas, Box box, const Charted& charted, const ViewState& view, bool unicode) {
   const std::string span = std::to_string(view.span.count()) + " min";
   const int end = box.x + box.width - 1 - static_cast<int>(span.size());
   canvas.put_right(box.x + box.width, box.y, span, Style::dim);
-  int x = canvas.put(box.x, box.y, std::to_string(gpu_number(frame, place)) + " busy", Style::strong, end);
+  int x = canvas.put(box.x, box.y, charted.title + " busy", Style::strong, end);
   Chart chart(canvas, box, unicode);
   // The fullest is drawn last, over the others.
-  const ClassRatios now = class_ratios(gpu);
+  const ClassRatios now = charted.readings->back().ratios;
   std::array<std::size_t, kEngineClasses> order{};
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return now[i].value_or(0); });
-  for (const std::size_t i : order) chart.line(readings, i, host.time, view.span);
+  for (const std::size_t i : order) chart.line(*charted.readings, i, charted.now, view.span);
   for (std::size_t i = 0; i < now.size(); ++i) {
-    if (!now[i]) continue;
+    if (!now[i] || charted.title == kNpu) continue;
     const std::string text = "  " + class_name(static_cast<EngineClass>(i));
     if (x + static_cast<int>(text.size()) >= end) break;
     x = canvas.put(x, box.y, text, class_style(i), end);
@@ -117,12 +121,24 @@ void draw_chart(Canvas& canvas, Box box, const Frame& frame, GpuPlace place, con
   chart.paint();
 }
 
-std::vector<GpuPlace> places_of(const Frame& frame, const ViewState& view) {
-  std::vector<GpuPlace> places;
-  for (std::size_t h = 0; h < frame.hosts.size(); ++h)
-    for (std::size_t g = 0; g < frame.hosts[h].gpus.size(); ++g)
-      if (const GpuPlace place{h, g}; !view.focus || *view.focus == place) places.push_back(place);
-  return places;
+std::vector<Charted> charted_of(const Frame& frame, const History& history, const ViewState& view) {
+  std::vector<Charted> all;
+  for (std::size_t h = 0; h < frame.hosts.size(); ++h) {
+    const HostFrame& host = frame.hosts[h];
+    const auto add = [&](std::string title, const std::string& address) {
+      const History::Classes& readings = history.classes_of(h, address);
+      const auto is_measured = [](const History::Reading& reading) {
+        return std::ranges::any_of(reading.ratios, [](const auto& ratio) { return ratio.has_value(); });
+      };
+      if (std::ranges::any_of(readings, is_measured)) all.push_back({std::move(title), host.time, &readings});
+    };
+    for (std::size_t g = 0; g < host.gpus.size(); ++g)
+      if (const GpuPlace place{h, g}; !view.focus || *view.focus == place)
+        add(std::to_string(gpu_number(frame, place)), host.gpus[g].gpu.address);
+    if (view.focus) continue;
+    for (const snapshot::Npu& npu : host.npus) add(kNpu, npu.address);
+  }
+  return all;
 }
 
 // Charts side by side, if there are enough.
@@ -130,25 +146,26 @@ int fitting(int width) { return std::max(1, width / kLeastWidth); }
 
 }  // namespace
 
-int chart_rows(const Frame& frame, const ViewState& view, int width, int free) {
-  const int count = static_cast<int>(places_of(frame, view).size());
-  if (count == 0 || free < kLowest || view.span.count() == 0) return 0;
+int chart_rows(const Frame& frame, const History& history, const ViewState& view, int width, int free) {
+  if (free < kLowest || view.span.count() == 0) return 0;
+  const int count = static_cast<int>(charted_of(frame, history, view).size());
+  if (count == 0) return 0;
   const int lines = std::min((count + fitting(width) - 1) / fitting(width), free / kLowest);
-  const int height = std::min(free / lines, kHighest);
+  const int height = free / lines;
   return lines * (kLowest + (height - kLowest) / kStep * kStep);
 }
 
 void draw_charts(Canvas& canvas, const Frame& frame, const History& history, const ViewState& view,
                  const ScreenContext& context, int y, int rows) {
-  const std::vector<GpuPlace> places = places_of(frame, view);
-  const int count = static_cast<int>(places.size());
+  const std::vector<Charted> all = charted_of(frame, history, view);
+  const int count = static_cast<int>(all.size());
   if (count == 0 || rows < kLowest) return;
   const int lines = std::min((count + fitting(canvas.width()) - 1) / fitting(canvas.width()), rows / kLowest);
   const int columns = std::min((count + lines - 1) / lines, fitting(canvas.width()));
   const int width = (canvas.width() + 1) / columns - 1, height = rows / lines;
   for (int i = 0; i < std::min(count, lines * columns); ++i)
-    draw_chart(canvas, {i % columns * (width + 1), y + i / columns * height, width, height}, frame,
-               places[static_cast<std::size_t>(i)], history, view, context.unicode);
+    draw_chart(canvas, {i % columns * (width + 1), y + i / columns * height, width, height},
+               all[static_cast<std::size_t>(i)], view, context.unicode);
 }
 
 }  // namespace igpu::exporter::top

@@ -14,10 +14,16 @@ std::string History::key(const GpuModel& gpu, const snapshot::Engine& engine) {
 void History::add(std::size_t host, const HostFrame& frame) {
   auto& engines = hosts_[host];
   for (auto& [name, kept] : engines) kept.added = false;
-  for (const GpuModel& gpu : frame.gpus) {
-    Classes& readings = classes_[{host, gpu.gpu.address}];
-    readings.push_back({frame.time, class_ratios(gpu)});
+  const auto add_ratios = [&](const std::string& address, const ClassRatios& ratios) {
+    Classes& readings = classes_[{host, address}];
+    readings.push_back({frame.time, ratios});
     while (readings.size() > kKeptOfClasses || readings.front().at < frame.time - kLongestSpan) readings.pop_front();
+  };
+  for (const GpuModel& gpu : frame.gpus) add_ratios(gpu.gpu.address, class_ratios(gpu));
+  for (const snapshot::Npu& npu : frame.npus) {
+    ClassRatios ratios;
+    ratios[static_cast<std::size_t>(EngineClass::compute)] = value_of(npu.busy);
+    add_ratios(npu.address, ratios);
   }
   std::erase_if(classes_, [&](const auto& gpu) {  // gone for longer
     return gpu.first.first == host && gpu.second.back().at < frame.time - kLongestSpan;
@@ -47,9 +53,9 @@ const History::Values& History::of(std::size_t host, const GpuModel& gpu, const 
   return found == engines->second.end() ? none : found->second.values;
 }
 
-const History::Classes& History::classes_of(std::size_t host, const GpuModel& gpu) const {
+const History::Classes& History::classes_of(std::size_t host, const std::string& address) const {
   static const Classes none;
-  const auto found = classes_.find({host, gpu.gpu.address});
+  const auto found = classes_.find({host, address});
   return found == classes_.end() ? none : found->second;
 }
 

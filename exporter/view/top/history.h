@@ -26,8 +26,8 @@ class History {
     std::chrono::nanoseconds at;  // as HostFrame::time
     ClassRatios ratios;
   };
-  using Classes = std::deque<Reading>;  // the newest is last
-  const Classes& classes_of(std::size_t host, const GpuModel& gpu) const;
+  using Classes = std::deque<Reading>;                                            // the newest is last
+  const Classes& classes_of(std::size_t host, const std::string& address) const;  // an NPU's are in compute
 
  private:
   static constexpr std::size_t kKept = 240, kKeptOfClasses = 1800;
@@ -39,7 +39,7 @@ class History {
   static std::string key(const GpuModel& gpu, const snapshot::Engine& engine);
 
   std::map<std::size_t, std::map<std::string, Kept>> hosts_;
-  std::map<std::pair<std::size_t, std::string>, Classes> classes_;  // by host and address of the GPU
+  std::map<std::pair<std::size_t, std::string>, Classes> classes_;  // by host and address of the GPU or NPU
 };
 
 }  // namespace igpu::exporter::top

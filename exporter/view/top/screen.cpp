@@ -224,7 +224,7 @@ Screen draw(const Frame& frame, const History& history, const ViewState& view, c
   // Rows that the table does not need show the last minutes, below it, so that the table stays where it is.
   const int entries = static_cast<int>(std::min<std::size_t>(rows, 1000)) * (view.tree ? 2 : 1);  // with their groups
   int charts = bounded && lines == shown ? footer - 2 - shown - std::max(entries, kMinTableRows) : 0;
-  charts = chart_rows(frame, view, canvas.width(), charts);
+  charts = chart_rows(frame, history, view, canvas.width(), charts);
   draw_table(screen, frame, view, context, {1 + shown, bounded ? footer - charts : -1});
   if (charts > 0) draw_charts(canvas, frame, history, view, context, footer - charts, charts);
   if (footer < size.height) draw_footer(canvas, view, context, footer);

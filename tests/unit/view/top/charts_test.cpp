@@ -47,7 +47,7 @@ struct Drawn {
   }
   std::vector<std::string> rows(Size size, bool unicode = true) {
     Canvas canvas(size);
-    taken = chart_rows(frame_, view, size.width, size.height);
+    taken = chart_rows(frame_, history_, view, size.width, size.height);
     if (taken > 0) draw_charts(canvas, frame_, history_, view, {.unicode = unicode}, 0, taken);
     std::vector<std::string> rows;
     for (int y = 0; y < canvas.height(); ++y) rows.push_back(canvas.row_text(y));
@@ -108,10 +108,33 @@ TEST_CASE("GPUs are side by side, then below each other, and no chart is lower t
   CHECK(count(three.rows({80, 9})[0], "busy") == 2);  // the third has no room
   CHECK(three.taken == 8);                            // in steps of three
   (void)three.rows({80, 100});
-  CHECK(three.taken == 2 * 20);
+  CHECK(three.taken == 2 * 50);
   CHECK(three.rows({120, 4})[0].empty());
   CHECK(three.taken == 0);
   CHECK(three.rows({30, 40})[0].starts_with("0 busy"));
+}
+
+TEST_CASE("a GPU that was never measured has no chart, and an NPU has one") {
+  Frame frame;
+  History history;
+  const auto taken = [&](bool busy_is_known) {
+    ModelReader reader;
+    const auto add = [&](std::string_view metric, std::vector<LabelPair> labels, double value) {
+      reader.add(metric, labels, value);
+    };
+    add("intel_gpu_info", {{"device", "0000:03:00.0"}, {"card", "card1"}, {"driver", "xe"}, {"kind", "discrete"}}, 1);
+    add("intel_npu_info", {{"device", "0000:00:0b.0"}, {"accel", "accel0"}, {"name", "NPU"}}, 1);
+    if (busy_is_known) add("intel_npu_busy_ratio", {{"device", "0000:00:0b.0"}}, 0.5);
+    frame.hosts = {HostFrame{reader.finish()}};
+    frame.hosts.front().time = 1h;
+    history.add(0, frame.hosts.front());
+    return chart_rows(frame, history, {}, 80, 5);
+  };
+  CHECK(taken(false) == 0);
+  CHECK(taken(true) == 5);
+  Canvas canvas(Size{80, 5});
+  draw_charts(canvas, frame, history, {}, {}, 0, 5);
+  CHECK(canvas.row_text(0).starts_with("NPU busy   "));
 }
 
 TEST_CASE("what was not read is a gap") {
