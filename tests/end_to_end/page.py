@@ -164,6 +164,7 @@ def spoken(browser):
             return
         if role == "paragraph" and "code" not in roles_of(node):
             name = text_of(node)
+        name = re.sub(r"\b(high|full|warning): ", "", name)  # at some moments
         said = not node.get("ignored") and role not in PARTS_OF_TEXT
         if said:
             lines.append("  " * depth + f"{role} {re.sub(r'(?<![a-zA-Z0-9])[0-9][0-9.,]*', '#', name)}".rstrip() + "\n")
@@ -186,6 +187,8 @@ def check_tree(browser, what):
         if not node.get("ignored") and role in ("meter", "button", "link", "image", "img", "navigation", "heading", "columnheader"):
             check(name.strip(), f"{what}: a {role} has no name")
     file = TREES / f"{what}.txt"
+    if not file.exists():
+        return  # of the machines of --whole only the names are checked
     if os.environ.get("IGPU_UPDATE") == "1":
         time.sleep(3)  # what is asked for after the first reading
         file.write_text("".join(spoken(browser)))
@@ -195,7 +198,7 @@ def check_tree(browser, what):
                      "".join(difflib.unified_diff(golden, spoken(browser), "reviewed", "now")))
 
 
-def check_machine(browser, url, what, pictures):
+def check_widths(browser, url, what, pictures):
     for width in WIDTHS:
         for dark in (False, True) if width == 1440 else (False,):
             browser.open(url, width, dark)
@@ -205,10 +208,17 @@ def check_machine(browser, url, what, pictures):
             pale = browser.run(PALE)
             check(pale == [], f"{name}: contrast below 4.5: {pale}")
             if width == 390:
-                hidden = browser.run("return [...document.querySelectorAll('.chip')].filter((c) => c.getBoundingClientRect().bottom > 900).length")
-                check(hidden == 0 or len(browser.run(CHIPS)) > 8, f"{name}: {hidden} GPUs are below the first screen")
+                hidden = browser.run("return [...document.querySelectorAll('.chip')].filter((c) => c.getBoundingClientRect().bottom > 844).length")
+                check(hidden == 0, f"{name}: {hidden} GPUs are below the first screen")
+            if width == 1440 and what == "rack":
+                users = browser.run("return [...document.querySelectorAll('.users tbody tr')].filter((r) => r.getBoundingClientRect().bottom <= 900).length")
+                check(users > 0, f"{name}: the first users are below the first screen")
             if pictures:
                 browser.picture(pictures / f"{what}-{width}{'-dark' if dark else ''}.png")
+
+
+def check_machine(browser, url, what, pictures):
+    check_widths(browser, url, what, pictures)
     levels = browser.run("return [...document.querySelectorAll('h1,h2,h3,h4')].filter((h) => h.checkVisibility()).map((h) => +h.tagName[1])")
     check(levels[:1] == [1] and all(b <= a + 1 for a, b in zip(levels, levels[1:])), f"{what}: order of headings {levels}")
     check_tree(browser, what)
@@ -313,7 +323,7 @@ def check_channels(browser, exporter):
     channels = "return [...document.querySelectorAll('.channels tbody tr')].map((row) => row.cells[0].textContent)"
     wait_for(lambda: "jellyfin" in browser.run(channels), "a channel for each workload")
     rates = "return [...document.querySelectorAll('.channels td.r')].map((cell) => parseFloat(cell.textContent))"
-    wait_for(lambda: any(rate > 10 for rate in browser.run(rates)), "pictures a second")
+    wait_for(lambda: any((rate or 0) > 10 for rate in browser.run(rates)), "pictures a second")
     users = browser.run("return [...document.querySelectorAll('.users tbody tr')].map((row) => row.innerText)")
     check(any("jellyfin" in user and "ffmpeg" in user for user in users), f"a process in its workload: {users}")
 
@@ -340,6 +350,19 @@ def check_machines(browser, exporters, pictures):
             check(any(chip.endswith(": ASLEEP") for chip in browser.run(CHIPS)), f"asleep: {browser.run(CHIPS)}")
         if profile == "none":
             check("No Intel GPU" in text and "0 GPUs" in text, f"no GPU: {text[:500]}")
+
+
+def check_eight(browser, between, pictures):
+    def eight(reading):
+        cards = reading["gpus"][1:]
+        reading["gpus"] = [cards[i % 2] | {"device": f"0000:{i + 1:02x}:00.0", "card": f"card{i}"} for i in range(8)]
+        reading["gpus"][3]["state"] = {"word": "LIMITED", "why": "pl1, thermal, memory"}
+        reading["gpus"][6]["state"] = {"word": "ASLEEP"}
+
+    between.change = eight
+    check_widths(browser, between.url, "eight", pictures)
+    check(len(browser.run(CHIPS)) == 8, f"eight: {browser.run(CHIPS)}")
+    between.change = lambda reading: None
 
 
 def check_hostile(browser, between, pictures):
@@ -453,6 +476,7 @@ def main():
                 check_users(browser, exporters["rack"])
                 check_channels(browser, exporters["channels"])
                 report_paint(browser, exporters["rack"].url.removesuffix("metrics"))
+                check_eight(browser, between, pictures)
                 check_hostile(browser, between, pictures)
                 check_life(browser, between)
             check_plain(folder / "plain", exporters, pictures)

@@ -79,11 +79,11 @@ void add_fixes(Html& html, bool has_devices, const HostModel& host, std::span<co
   const std::vector<Fix> fixes = fixes_for(findings);
   const bool complete = has_devices && fixes.empty() && std::ranges::all_of(host.unbound, is_guests);
   html.markup("<section id=\"todo\"><h2").markup(complete ? " hidden" : "").markup(">What to do</h2>\n");
-  if (!has_devices) {
+  if (!has_devices && host.unbound.empty()) {
     html.markup("<p class=\"fix\">")
         .text(kNoGpu)
         .markup(
-            " is here now. One that comes later is found without a "
+            ". One that comes later is found without a "
             "restart; if one should be here, run <code>intel-gpu-exporter doctor</code>.</p>\n");
   } else if (complete) {
     html.markup("<p class=\"ok\">Everything readable is being read.</p>\n");

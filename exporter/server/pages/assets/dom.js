@@ -28,6 +28,13 @@ export function setCut(element, text) {
   setAttribute(element, 'title', clean(text));
 }
 
+// Parts of which the style sheet shows those that fit.
+export function setParts(element, parts) {
+  if (element.title === parts.join(' · ')) return;
+  setAttribute(element, 'title', clean(parts.join(' · ')));
+  element.replaceChildren(...parts.map((part) => el('span', {}, part)));
+}
+
 // A number with a small unit: "108 W".
 export function setNumber(element, text) {
   if (element.shown === text) return;
@@ -79,8 +86,8 @@ function scaled(value) {
 export const bytes = (value) => scaled(value).join(' ');
 // "7.3 / 16 GiB"
 export function bytesOf(used, size) {
-  const [a, b] = [scaled(used), scaled(size)];
-  return (a[1] === b[1] ? a[0] : a.join(' ')) + ' / ' + b.join(' ');
+  const [value, unit] = scaled(size);
+  return (used / 1024 ** kUnits.indexOf(unit)).toFixed(1) + ' / ' + value + ' ' + unit;
 }
 export const kIdle = 0.0005;  // shown as 0 %
 export const percent = (ratio) => (ratio * 100).toFixed(ratio >= 0.0995 || ratio < kIdle ? 0 : 1) + ' %';

@@ -2,7 +2,7 @@
 // One GPU: its chip in the strip, and its card.
 import {
   arrange, bytes, bytesOf, celsius, classOf, clean, duration, el, hertz, kClasses, Kept, kShort, number, percent, setAttribute,
-  setCut, setNumber, setText, watts, words
+  setCut, setNumber, setParts, setText, watts, words
 } from './dom.js';
 import {Line} from './lines.js';
 
@@ -84,7 +84,7 @@ export class Chip {
     setAttribute(this.root, 'class', 'chip ' + (kWords[word] || 'busy'));
     const loads = loadsOf(gpu.engines), fullest = loads[0];
     const main = (gpu.power || [])[0], temperature = mainTemperature(gpu), memory = gpu.memory;
-    this.set(0, fullest ? words(fullest.class) : 'busy', fullest ? percent(fullest.busy / fullest.engines) : '–',
+    this.set(0, fullest ? words(kShort[fullest.class] || fullest.class) : 'busy', fullest ? percent(fullest.busy / fullest.engines) : '–',
              fullest ? heat(fullest.busy / fullest.engines) : '');
     this.set(1, 'power', !main ? '–' : main.limit ? number(main.watts) + ' / ' + watts(main.limit) : watts(main.watts),
              main && main.limit ? heat(main.watts / main.limit) : '');
@@ -116,7 +116,7 @@ export class UnboundChip {
     this.root = el('div', {class: 'chip lacking'}, this.name, el('span', {class: 'word'}, 'NO DRIVER'), this.why);
   }
   show(gpu) {
-    setCut(this.name, gpu.name || gpu.device);
+    setCut(this.name, gpu.name ? shortName(gpu) : gpu.device);
     setCut(this.why, gpu.why || words(gpu.reason));
     setAttribute(this.root, 'class', 'chip ' + (gpu.reason === 'guest' ? 'asleep' : 'lacking'));
     setText(this.root.children[1], gpu.reason === 'guest' ? 'IN A GUEST' : 'NO DRIVER');
@@ -158,7 +158,7 @@ class Tile {
   }
   show(tile, now) {
     setNumber(this.value, tile.value);
-    setCut(this.note, tile.note || '\u00a0');
+    setParts(this.note, tile.notes);
     setAttribute(this.root, 'class', 'tile' + (tile.warn ? ' high' : ''));
     if (!tile.of) return;
     if (!this.line) {
@@ -176,7 +176,7 @@ function powerTile(gpu) {
   for (const one of others) notes.push(one.domain + ' ' + watts(one.watts));
   return {
     value: watts(main.watts),
-    note: notes.join(' · '),
+    notes,
     warn: main.limit && main.watts >= kFull * main.limit,
     of: 'power',
     line: main.watts,
@@ -191,13 +191,13 @@ function frequencyTile(gpu) {
   const main = all.reduce((a, b) => b.hertz > a.hertz ? b : a);
   const reasons = gpu.throttle_reasons;
   const notes = main.limit ? ['of ' + hertz(main.limit)] : [];
-  if (reasons.length) notes.push('held by ' + reasons.map(words).join(', '));
+  if (reasons.length) notes.unshift('held by ' + reasons.map(words).join(', '));
   if (main.hardware_limit > main.limit) notes.push('hardware ' + hertz(main.hardware_limit));
   for (const one of all)
     if (one !== main) notes.push('gt' + one.gt + ' ' + (one.hertz ? hertz(one.hertz) : 'parked'));
   return {
     value: main.hertz ? hertz(main.hertz) : 'parked',
-    note: notes.join(' · '),
+    notes,
     warn: reasons.length > 0,
     of: 'clock',
     line: main.hertz,
@@ -221,7 +221,7 @@ function temperatureTile(gpu) {
   if (others.length > 3) notes.push(others.length - 3 + ' more');
   return {
     value: celsius(main.celsius),
-    note: notes.join(' · '),
+    notes,
     warn: all.some((one) => one.limit && one.celsius >= one.limit - 5),
     of: 'temperature',
     line: main.celsius,
@@ -234,12 +234,12 @@ function memoryTile(gpu) {
   const memory = gpu.memory;
   if (!memory) return;
   const {used, size, own} = memory;
-  if (used === undefined) return {value: bytes(size), note: own ? 'size' : 'shared'};
-  const tile = {value: bytes(used), note: 'of the system', of: 'memory', line: used, text: bytes};
+  if (used === undefined) return {value: bytes(size), notes: [own ? 'size' : 'shared']};
+  const tile = {value: bytes(used), notes: ['of the system'], of: 'memory', line: used, text: bytes};
   if (size === undefined) return tile;
   return {
     ...tile,
-    note: own ? 'of ' + bytes(size) + ' · ' + percent(used / size) : "of the system's " + bytes(size),
+    notes: ['of ' + bytes(size), own ? percent(used / size) : 'shared'],
     warn: own && used >= kFull * size,
     most: size
   };
@@ -252,7 +252,7 @@ function fanTile(gpu) {
   const others = all.filter((one, i) => i !== all.indexOf(main)).map((one) => one.toFixed(0));
   return {
     value: main ? main.toFixed(0) + ' rpm' : 'stopped',
-    note: others.length ? 'others ' + others.join(', ') : '',
+    notes: others.length ? ['others ' + others.join(', ')] : [],
     of: 'fan',
     line: main,
     text: (rpm) => rpm.toFixed(0) + ' rpm'
@@ -265,7 +265,7 @@ function idleTile(gpu) {
   const notes = others.map((one) => 'gt' + one.gt + ' ' + percent(one.ratio));
   return {
     value: percent(first.ratio),
-    note: notes.length ? notes.join(' · ') : 'of the window',
+    notes: notes.length ? notes : ['of the window'],
     of: 'idle',
     line: first.ratio,
     most: 1,
@@ -295,7 +295,7 @@ export class Card {
     this.device = device;
     this.name = el('h3', {});
     this.id = el('span', {class: 'dim'});
-    this.about = el('p', {class: 'dim'});
+    this.about = el('p', {class: 'sub'});
     this.note = el('p', {class: 'dim'});
     this.list = el('div', {class: 'engines'});
     this.tiles = el('dl', {class: 'tiles'});
@@ -313,7 +313,7 @@ export class Card {
     setCut(this.name, this.title);
     setAttribute(this.root, 'aria-label', this.title + (gpu.card ? ' ' + gpu.card : ''));
     setText(this.id, gpu.card || '');
-    setCut(this.about, [gpu.kind, gpu.driver, gpu.device, pcieOf(gpu), gpu.render_node].filter(Boolean).join(' · '));
+    setParts(this.about, [gpu.kind, gpu.driver, gpu.device, pcieOf(gpu), gpu.render_node].filter(Boolean));
 
     const engines = enginesOf(gpu);
     const tiles = this.tilesOf(gpu, now);
