@@ -13,7 +13,6 @@
 #include "cli/usage_error.h"
 #include "igpu/option.h"
 #include "platform/build_info.h"
-#include "platform/callers_rights.h"
 #include "platform/own_process.h"
 #include "platform/standard_streams.h"
 #include "platform/watched_files.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "igpu/monitor.h"
-#include "platform/callers_rights.h"
+#include "platform/own_process.h"
 #include "server/flight_start.h"
 #include "view/query/query_output.h"
 #include "view/stats/stats_writer.h"

@@ -11,7 +11,6 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/usage_error.h"
-#include "platform/event_log.h"
 #include "platform/own_process.h"
 #include "platform/windows_headers.h"
 #include "text/ascii.h"

@@ -5,7 +5,10 @@
 #include <optional>
 #include <string>
 
-// Limits and facts of this process.
+#include "igpu/unique_fd.h"
+#include "igpu/units.h"
+
+// Limits, facts, rights and resources of this process.
 namespace igpu::exporter {
 
 // Soft limits; nullopt: unlimited.
@@ -23,10 +26,57 @@ void reap_children();
 void limit_allocator_arenas();
 void return_freed_memory();
 
+// Unmaps resident code and constants of libraries, to save memory. Pages that are still needed return from the page
+// cache on use, within a fraction of a millisecond; pages that only the start used (relocations, loaders of BPF
+// programs and of TLS) do not return. The program's own pages stay mapped: most of them would return, some only minutes
+// later, which would look like a leak. Call when the start is complete.
+void unmap_start_pages();
+
 std::string user_name();     // of the user of this process, for messages about files it may not read
 std::string program_file();  // "": unknown
 
 // The name of this machine or container, as gethostname(2) has it; "unknown" if it has none.
 std::string own_host_name();
+Nanoseconds boottime_offset();  // CLOCK_BOOTTIME less CLOCK_MONOTONIC on it
+
+// A program may have rights that its caller lacks: capabilities of its file (setcap), the user or group of a set-id
+// file. It may use them for what it reads by itself; what the caller names is opened with the caller's rights.
+
+// Whether the program's file has capabilities that its caller lacks. Not in the container image: whoever starts a
+// container decides about its rights, too. Call it first while there is one thread.
+bool has_rights_of_its_file();
+bool is_set_id();
+
+// While it lives, what this thread opens needs the caller's rights. Throws std::system_error.
+class CallersRights {
+ public:
+  CallersRights();
+  ~CallersRights();
+  CallersRights(const CallersRights&) = delete;
+  CallersRights& operator=(const CallersRights&) = delete;
+
+ private:
+  std::uint64_t effective_ = 0;  // to be restored
+};
+
+// Resources that this process uses. nullopt: the value cannot be read. Limits may be infinite.
+struct ProcessUsage {
+  std::optional<double> cpu_seconds;  // user and system
+  std::optional<double> open_files, most_open_files;
+  std::optional<double> virtual_bytes, most_virtual_bytes, resident_bytes;
+  std::optional<double> threads;
+};
+
+class UsageReader {
+ public:
+  UsageReader();
+  ProcessUsage read() const;
+  // Seconds since the epoch; computed once, so that a clock step does not change it.
+  std::optional<double> started() const { return started_; }
+
+ private:
+  std::optional<double> started_;
+  UniqueFd memory_;  // Linux: /proc/self/statm
+};
 
 }  // namespace igpu::exporter

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "igpu/unique_fd.h"
+#include "platform/thread.h"
 
 namespace igpu::exporter {
 
@@ -48,11 +54,56 @@ class RegularFile {
 };
 
 // Reads as many bytes as the file had when it was opened. Throws FileError, also if these are more than `most`.
-std::string read_regular_file(const RegularFile& file, std::size_t most);
-std::string read_regular_file(const std::string& path, std::size_t most);
+inline std::string read_regular_file(const RegularFile& file, std::size_t most) {
+  if (file.size() > most) throw FileError("larger than " + std::to_string(most >> 20U) + " MiB", 0);
+  return file.first(file.size());
+}
+inline std::string read_regular_file(const std::string& path, std::size_t most) {
+  return read_regular_file(RegularFile(path), most);
+}
 
 // Opens a file for writing without truncating it; creates it if it is missing. Does not follow a link, by which another
 // user could choose a file of this user. A FIFO without a reader is an error. Throws FileError.
 UniqueFd open_to_write(const std::string& path);
+
+std::string folder_of(const std::string& path);
+
+// Throws FileError if it is already certain that a new file cannot be written there.
+void check_new_file(const std::string& path);
+
+// A file that is complete when it appears under its name: it is written in the same folder under a temporary name, and
+// removed if it is not finished. Signals that end the program are postponed meanwhile. Throws FileError, whose what()
+// does not contain the path.
+class NewFile {
+ public:
+  enum class Existing { stays, is_replaced };
+
+  NewFile(const std::string& path, mode_t mode);
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  // Writes the bytes and renames the file to its final name. An existing file is replaced only if it is a regular file.
+  void finish(std::string_view bytes, Existing existing);
+
+ private:
+  EndPostponed postponed_;
+  std::string path_, temporary_;
+  UniqueFd file_;
+};
+
+// Detects changes of a file without reading it, by stat(2) or its Windows counterpart.
+struct FileStamp {
+  using Time = std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>;
+
+  int error = 0;  // errno; the rest is then 0
+  std::uint64_t device = 0, file = 0, size = 0;
+  Time modified{};
+  Time changed{};  // of content or metadata
+
+  bool operator==(const FileStamp&) const = default;
+};
+
+FileStamp file_stamp(const std::string& path);
 
 }  // namespace igpu::exporter

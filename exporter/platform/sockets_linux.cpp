@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "platform/callers_rights.h"
+#include "platform/own_process.h"
 #include "platform/sockets.h"
 
 namespace igpu::exporter {

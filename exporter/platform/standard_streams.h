@@ -15,4 +15,7 @@ bool write_to_stderr(std::string_view text);
 // Width of the terminal on standard output. 0: it is none.
 int terminal_columns();
 
+// Selects the character set of the user's locale for what is printed to a terminal. True: it is UTF-8.
+bool select_character_set();
+
 }  // namespace igpu::exporter

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "platform/event_log.h"
 #include "platform/standard_streams.h"
 #include "platform/windows_headers.h"
 

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <csignal>
+#include <initializer_list>
 #include <memory>
+#include <optional>
+
+#include "igpu/unique_fd.h"
 
 namespace igpu::exporter {
 
@@ -19,6 +25,44 @@ class EndPostponed {
   ~EndPostponed();
   EndPostponed(const EndPostponed&) = delete;
   EndPostponed& operator=(const EndPostponed&) = delete;
+
+ private:
+  struct State;
+  const std::unique_ptr<State> state_;
+};
+
+// Waits for signals, SIGTERM and SIGINT by default, without a signal handler. Construct it before other threads, which
+// inherit the blocked signals.
+class TerminationSignals {
+ public:
+  static const int kRequest;  // SIGUSR1; arrives on Linux only
+
+  explicit TerminationSignals(std::initializer_list<int> numbers = {SIGTERM, SIGINT});  // throws std::system_error
+
+  // Waits for one of them; returns its number.
+  int wait();
+  // The same with a timeout.
+  std::optional<int> wait(std::chrono::milliseconds timeout);
+  int descriptor() const { return descriptor_.get(); }  // readable once one of them has arrived
+
+ private:
+  UniqueFd descriptor_;
+};
+
+// A timer that one thread waits for and others set: timerfd_create(2) on Linux, a waitable timer on Windows.
+class Alarm {
+ public:
+  Alarm();  // throws std::system_error
+  ~Alarm();
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+
+  // Thread-safe. Setting it again replaces the earlier time, and what expired before.
+  void set(std::chrono::milliseconds after);  // at least 1
+  void cancel();
+
+  // Waits until it expires; returns at once if it has since the last call.
+  void wait();
 
  private:
   struct State;

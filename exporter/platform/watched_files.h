@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "igpu/log.h"
-#include "platform/file_stamp.h"
 #include "platform/regular_file.h"
 
 // Configuration files that are read again when they change.

@@ -36,4 +36,13 @@ int errno_of(DWORD error);
 
 std::wstring wide(std::string_view text, UINT code_page);  // CP_UTF8, or CP_ACP for what came from the command line
 
+// The source of TerminationSignals: Ctrl-C, the end of the console and requests of the service manager.
+HANDLE termination_event();  // stays signalled after the first request
+void request_termination(int signal);
+
+inline constexpr wchar_t kServiceName[] = L"intel-gpu-exporter";  // also the source in the event log "Application"
+
+// One line of the program's log; its level becomes that of the event.
+bool write_to_event_log(std::string_view line);
+
 }  // namespace igpu::exporter

@@ -349,7 +349,7 @@ TEST_CASE("each library has one user: flags, HTTP, YAML, crypt, TLS, the sandbox
       {"openssl", {"server/http", "server/web_config", "text"}},
       {"seccomp.h", {"server/sandbox"}},
       {"linux/landlock.h", {"server/sandbox"}},
-      // Every room that opens a file for the caller lowers what is effective, by platform/callers_rights.h.
+      // Every room that opens a file for the caller lowers what is effective, by platform/own_process.h.
       {"sys/capability.h", {"platform", "server/sandbox"}},
       {"sys/prctl.h", {"platform", "server/sandbox"}}};
   std::set<std::string> seen;

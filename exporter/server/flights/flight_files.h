@@ -23,7 +23,6 @@ std::string flight_json_lines(const Flight& flight);
 // For ui.perfetto.dev and `trace report`: counters, clients as slices, the event and the kernel's lines as instants.
 // boottime_offset: CLOCK_BOOTTIME less CLOCK_MONOTONIC, of the machine that recorded the flight.
 std::string flight_trace(const Flight& flight, Nanoseconds boottime_offset);
-Nanoseconds boottime_offset();  // CLOCK_BOOTTIME less CLOCK_MONOTONIC on this machine
 
 // Converts a time of the flight (CLOCK_MONOTONIC) to the time since 1970.
 Nanoseconds unix_time(const Flight& flight, Nanoseconds time);

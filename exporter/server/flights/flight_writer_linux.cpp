@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "server/flights/flight_files.h"
+#include "platform/own_process.h"
 #include "server/flights/flight_writer.h"
 
 namespace igpu::exporter {

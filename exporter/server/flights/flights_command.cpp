@@ -13,7 +13,6 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/usage_error.h"
-#include "platform/new_file.h"
 #include "platform/regular_file.h"
 #include "server/flights/flight_folder.h"
 #include "server/flights/flight_list.h"

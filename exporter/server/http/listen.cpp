@@ -7,7 +7,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "platform/callers_rights.h"
+#include "platform/own_process.h"
 
 namespace igpu::exporter {
 namespace {

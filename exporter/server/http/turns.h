@@ -4,7 +4,7 @@
 #include <chrono>
 #include <mutex>
 
-#include "platform/alarm.h"
+#include "platform/thread.h"
 
 namespace igpu::exporter {
 

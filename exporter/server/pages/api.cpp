@@ -16,6 +16,7 @@
 #include "igpu/model.h"
 #include "igpu/page.h"
 #include "platform/build_info.h"
+#include "platform/own_process.h"
 #include "server/flights/flight_files.h"
 #include "server/http/query.h"
 #include "server/pages/model_json.h"

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <vector>
 
-#include "platform/callers_rights.h"
+#include "platform/own_process.h"
 #include "server/sandbox/privileges.h"
 
 namespace igpu::exporter {

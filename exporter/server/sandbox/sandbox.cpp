@@ -13,7 +13,7 @@
 
 #include "igpu/unique_fd.h"
 #include "igpu/words.h"
-#include "platform/callers_rights.h"
+#include "platform/own_process.h"
 #include "server/sandbox/layer_report.h"
 #include "server/sandbox/privileges.h"
 #include "server/sandbox/seccomp_filter.h"

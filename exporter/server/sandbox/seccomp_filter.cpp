@@ -23,7 +23,7 @@
 #include <system_error>
 #include <type_traits>
 
-#include "platform/callers_rights.h"
+#include "platform/own_process.h"
 #include "server/sandbox/drm_requests.h"
 
 namespace igpu::exporter {

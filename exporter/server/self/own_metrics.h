@@ -7,7 +7,7 @@
 #include <span>
 
 #include "igpu/page.h"
-#include "platform/process_usage.h"
+#include "platform/own_process.h"
 #include "server/sandbox/layer.h"
 #include "server/self/self_metrics.h"
 #include "server/service/logging.h"

@@ -5,8 +5,7 @@
 #include <mutex>
 #include <thread>
 
-#include "platform/event_log.h"
-#include "platform/termination_windows.h"
+#include "platform/windows_headers.h"
 #include "server/service/systemd.h"
 
 // The same calls as of systemd's protocol, for the service control manager. It starts the program by its command line

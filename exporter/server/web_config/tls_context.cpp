@@ -13,7 +13,7 @@
 #include <stdexcept>
 
 #include "igpu/words.h"
-#include "platform/callers_rights.h"
+#include "platform/own_process.h"
 #include "platform/sockets.h"
 
 namespace igpu::exporter {

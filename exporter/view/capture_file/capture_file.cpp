@@ -3,7 +3,6 @@
 
 #include <stdexcept>
 
-#include "platform/new_file.h"
 #include "platform/regular_file.h"
 #include "view/capture_file/archive.h"
 #include "view/capture_file/capture_bytes.h"

@@ -20,7 +20,7 @@
 #include "igpu/missing.h"
 #include "igpu/monitor.h"
 #include "igpu/unique_fd.h"
-#include "platform/callers_rights.h"
+#include "platform/own_process.h"
 #include "text/unicode.h"
 #include "view/chosen_gpus.h"
 #include "view/format/intel_gpu_top_output.h"

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "platform/new_file.h"
+#include "platform/regular_file.h"
 
 namespace igpu::exporter {
 

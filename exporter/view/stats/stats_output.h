@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "platform/signals.h"
+#include "platform/thread.h"
 
 namespace igpu::exporter {
 

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "platform/termination_windows.h"
+#include "platform/windows_headers.h"
 #include "view/stats/stats_output.h"
 
 namespace igpu::exporter {

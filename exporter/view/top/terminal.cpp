@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "platform/callers_rights.h"
-#include "text/locale.h"
+#include "platform/own_process.h"
+#include "platform/standard_streams.h"
 #include "view/top/crash_guard.h"
 #include "view/top/curses_library.h"
 

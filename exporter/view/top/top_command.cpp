@@ -17,7 +17,7 @@
 #include "cli/output.h"
 #include "cli/usage_error.h"
 #include "igpu/monitor.h"
-#include "text/locale.h"
+#include "platform/standard_streams.h"
 #include "text/unicode.h"
 #include "view/chosen_gpus.h"
 #include "view/client/http_fetcher.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platform/alarm.h"
-
 #include <doctest/doctest.h>
 
 #include <chrono>
 #include <future>
 #include <thread>
+
+#include "platform/thread.h"
 
 using namespace igpu::exporter;
 using namespace std::chrono_literals;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platform/new_file.h"
-
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -9,6 +7,7 @@
 #include <iterator>
 #include <string>
 
+#include "platform/regular_file.h"
 #include "support/scratch_folder.h"
 
 using namespace igpu::exporter;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platform/signals.h"
-
 #include <doctest/doctest.h>
 
 #include <csignal>
+
+#include "platform/thread.h"
 
 using namespace igpu::exporter;
 using namespace std::chrono_literals;

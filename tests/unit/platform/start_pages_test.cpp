@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/service/start_pages.h"
-
 #include <doctest/doctest.h>
 
 #include <fstream>
 #include <stdexcept>
 #include <string>
+
+#include "platform/own_process.h"
 
 using namespace igpu::exporter;
 
