@@ -16,7 +16,7 @@
 #include "platform/own_process.h"
 #include "platform/standard_streams.h"
 #include "platform/watched_files.h"
-#include "server/sandbox/capabilities.h"
+#include "server/sandbox/privileges.h"
 #include "server/start_failure.h"
 #include "text/unicode.h"
 #include "view/intel_gpu_top/intel_gpu_top_arguments.h"

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
+#include <utility>
 
 // The layers of the sandbox on this operating system (docs/sandbox.md).
 namespace igpu::exporter {
@@ -28,5 +30,15 @@ constexpr std::string_view to_string(Layer layer) {
   return kNames[static_cast<std::size_t>(layer)];
 }
 #endif
+
+// The outcome of one layer. A layer that is not available never prevents the start.
+struct LayerOutcome {
+  bool on = false;
+  std::string detail;  // on: "" or a note ("keeps CAP_PERFMON"); off: why
+  std::string hint;    // how to fix or improve it; "" if nothing is wrong ("turned off by --no-sandbox")
+
+  static LayerOutcome holds(std::string what = {}) { return {true, std::move(what), {}}; }
+  static LayerOutcome missing(std::string why, std::string hint) { return {false, std::move(why), std::move(hint)}; }
+};
 
 }  // namespace igpu::exporter

@@ -18,9 +18,8 @@
 #include <set>
 #include <thread>
 
-#include "server/sandbox/capabilities.h"
 #include "server/sandbox/landlock.h"
-#include "server/sandbox/thread_status.h"
+#include "server/sandbox/privileges.h"
 #include "support/exporter_process.h"
 #include "support/exposition_parser.h"
 #include "support/gpu_tree.h"

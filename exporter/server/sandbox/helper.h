@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "igpu/unique_fd.h"
-#include "server/sandbox/capabilities.h"
+#include "platform/sandbox_layers.h"
 #include "server/sandbox/landlock.h"
-#include "server/sandbox/layer.h"
+#include "server/sandbox/privileges.h"
 
 namespace igpu::exporter {
 

@@ -115,19 +115,15 @@ LayerOutcome confine_files(const FileAccess& access, std::vector<UniqueFd>& held
   if (version == 0) return absent();
   const UniqueFd ruleset = make_ruleset(version);
   if (!ruleset) return landlock_failed("landlock_create_ruleset");
-  for (const std::string& path : access.readable) {
-    if (!allow(ruleset.get(), path, kReadFile | kReadFolder, held)) return landlock_failed("landlock_add_rule");
-  }
-  for (const std::string& path : access.listable) {
-    if (!allow(ruleset.get(), path, kReadFolder, held)) return landlock_failed("landlock_add_rule");
-  }
-  for (const std::string& path : access.devices) {
-    const std::uint64_t ioctl = version >= 5 ? kDeviceIoctl : 0;
-    if (!allow(ruleset.get(), path, kReadFile | kReadFolder | ioctl, held)) return landlock_failed("landlock_add_rule");
-  }
-  for (const std::string& path : access.writable) {
-    if (!allow(ruleset.get(), path, kReadFolder | kWriteFiles, held)) return landlock_failed("landlock_add_rule");
-  }
+  const std::uint64_t ioctl = version >= 5 ? kDeviceIoctl : 0;
+  const std::pair<const std::vector<std::string>*, std::uint64_t> rights_of[] = {
+      {&access.readable, kReadFile | kReadFolder},
+      {&access.listable, kReadFolder},
+      {&access.devices, kReadFile | kReadFolder | ioctl},
+      {&access.writable, kReadFolder | kWriteFiles}};
+  for (const auto& [paths, rights] : rights_of)
+    for (const std::string& path : *paths)
+      if (!allow(ruleset.get(), path, rights, held)) return landlock_failed("landlock_add_rule");
   for (const std::uint16_t port : access.connect_ports) {
     if (version >= 4 && !allow_connecting(ruleset.get(), port)) return landlock_failed("landlock_add_rule");
   }

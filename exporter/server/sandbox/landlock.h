@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "igpu/unique_fd.h"
-#include "server/sandbox/layer.h"
+#include "platform/sandbox_layers.h"
 
 // Landlock (Documentation/userspace-api/landlock.rst): the kernel denies access to every file outside the listed
 // folders, for every user.

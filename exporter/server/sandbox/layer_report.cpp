@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/sandbox/layer_report.h"
+#include "server/sandbox/sandbox.h"
 
 namespace igpu::exporter {
 

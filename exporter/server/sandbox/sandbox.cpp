@@ -14,10 +14,9 @@
 #include "igpu/unique_fd.h"
 #include "igpu/words.h"
 #include "platform/own_process.h"
-#include "server/sandbox/layer_report.h"
 #include "server/sandbox/privileges.h"
+#include "server/sandbox/sandbox.h"
 #include "server/sandbox/seccomp_filter.h"
-#include "server/sandbox/thread_status.h"
 
 namespace igpu::exporter {
 namespace {

@@ -83,4 +83,11 @@ class Sandbox {
 // The outcomes of this plan on this machine, tried in a child process. Call before any other thread exists.
 SandboxOutcomes try_sandbox(const SandboxPlan& plan);
 
+// Log lines about the sandbox that are the same on every system.
+
+void report_off(Log& log);
+std::string layers_on(const SandboxOutcomes& outcomes);  // "core_dumps,seccomp", or "nothing"
+// Writes nothing if the layer is on. level: of a layer with a hint; others are logged as information.
+void report_missing(Layer layer, const LayerOutcome& outcome, LogLevel level, Log& log);
+
 }  // namespace igpu::exporter

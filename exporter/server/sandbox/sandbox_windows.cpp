@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "platform/windows_headers.h"
-#include "server/sandbox/layer_report.h"
 #include "server/sandbox/sandbox.h"
 
 // Windows has no filter of system calls and no rules for files of one thread. What it has belongs to the whole process:

@@ -24,7 +24,7 @@
 #include <type_traits>
 
 #include "platform/own_process.h"
-#include "server/sandbox/drm_requests.h"
+#include "server/sandbox/seccomp_filter.h"
 
 namespace igpu::exporter {
 namespace {
@@ -38,116 +38,50 @@ using Filter = std::unique_ptr<std::remove_pointer_t<scmp_filter_ctx>, ReleaseFi
 //
 // The list was recorded from the running program (tests/end_to_end/sandbox_calls) and completed with the calls that the
 // C library may use instead in other versions and architectures.
-constexpr int kPlainCalls[] = {
-    // Files: reading and listing. Opening is conditional, below.
-    SCMP_SYS(read),
-    SCMP_SYS(readv),
-    SCMP_SYS(pread64),
-    SCMP_SYS(preadv),
-    SCMP_SYS(preadv2),
-    SCMP_SYS(lseek),
-    SCMP_SYS(_llseek),
-    SCMP_SYS(close),
-    SCMP_SYS(close_range),
-    SCMP_SYS(stat),
-    SCMP_SYS(lstat),
-    SCMP_SYS(fstat),
-    SCMP_SYS(newfstatat),
-    SCMP_SYS(fstatat64),
-    SCMP_SYS(fstat64),
-    SCMP_SYS(stat64),
-    SCMP_SYS(lstat64),
-    SCMP_SYS(statx),
-    SCMP_SYS(statfs),
-    SCMP_SYS(fstatfs),
-    SCMP_SYS(access),
-    SCMP_SYS(faccessat),
-    SCMP_SYS(faccessat2),
-    SCMP_SYS(readlink),
-    SCMP_SYS(readlinkat),
-    SCMP_SYS(getdents64),
-    SCMP_SYS(getcwd),
-    SCMP_SYS(fadvise64),
-    SCMP_SYS(dup),
-    SCMP_SYS(dup2),
-    SCMP_SYS(dup3),
-    // Writing to open descriptors: the log, sockets, eventfds. No file is open for writing.
-    SCMP_SYS(write),
-    SCMP_SYS(writev),
-    // Open sockets: accepting clients and receiving. Sending and options are conditional, below.
-    // Not sendmsg and sendmmsg: their address and flags are in memory, which a filter cannot read, and with
-    // MSG_FASTOPEN they connect. Not recvmmsg, and recvmsg on one socket only: another process could pass in
-    // descriptors.
-    SCMP_SYS(accept),
-    SCMP_SYS(accept4),
-    SCMP_SYS(recvfrom),
-    SCMP_SYS(shutdown),
-    SCMP_SYS(getsockname),
-    SCMP_SYS(getpeername),
-    SCMP_SYS(getsockopt),
-    // Waiting and wake-ups.
-    SCMP_SYS(poll),
-    SCMP_SYS(ppoll),
-    SCMP_SYS(select),
-    SCMP_SYS(pselect6),
-    SCMP_SYS(epoll_create1),
-    SCMP_SYS(epoll_ctl),
-    SCMP_SYS(epoll_wait),
-    SCMP_SYS(epoll_pwait),
-    SCMP_SYS(epoll_pwait2),
-    SCMP_SYS(eventfd2),
-    SCMP_SYS(pipe2),
-    SCMP_SYS(timerfd_create),
-    SCMP_SYS(timerfd_settime),
-    SCMP_SYS(timerfd_gettime),
-    SCMP_SYS(futex),
-    SCMP_SYS(futex_waitv),
-    SCMP_SYS(restart_syscall),
-    SCMP_SYS(nanosleep),
-    SCMP_SYS(clock_nanosleep),
-    SCMP_SYS(clock_gettime),
-    SCMP_SYS(clock_getres),
-    SCMP_SYS(gettimeofday),
-    SCMP_SYS(time),
-    SCMP_SYS(getrandom),
-    // Memory. Mapping and protection are conditional, below.
-    SCMP_SYS(brk),
-    SCMP_SYS(munmap),
-    SCMP_SYS(mremap),
-    SCMP_SYS(madvise),
-    SCMP_SYS(mincore),
-    SCMP_SYS(membarrier),
-    // Threads and signals of this process. Starting and signalling threads is conditional, below.
-    SCMP_SYS(set_robust_list),
-    SCMP_SYS(get_robust_list),
-    SCMP_SYS(rseq),
-    SCMP_SYS(set_tid_address),
-    SCMP_SYS(gettid),
-    SCMP_SYS(sched_yield),
-    SCMP_SYS(sched_getaffinity),
-    SCMP_SYS(getcpu),
-    SCMP_SYS(exit),
-    SCMP_SYS(exit_group),
-    SCMP_SYS(rt_sigaction),
-    SCMP_SYS(rt_sigprocmask),
-    SCMP_SYS(rt_sigreturn),
-    SCMP_SYS(rt_sigpending),
-    SCMP_SYS(rt_sigtimedwait),
-    SCMP_SYS(sigaltstack),
-    // Identity, capabilities and resource usage: process_* metrics and doctor's reasons.
-    SCMP_SYS(getpid),
-    SCMP_SYS(getppid),
-    SCMP_SYS(getuid),
-    SCMP_SYS(geteuid),
-    SCMP_SYS(getgid),
-    SCMP_SYS(getegid),
-    SCMP_SYS(getrusage),
-    SCMP_SYS(getrlimit),
-    SCMP_SYS(times),
-    SCMP_SYS(sysinfo),
-    SCMP_SYS(uname),
-    SCMP_SYS(capget),
-};
+
+// Files: reading and listing. Opening is conditional, below.
+constexpr int kFileCalls[] = {SCMP_SYS(read),        SCMP_SYS(readv),      SCMP_SYS(pread64),    SCMP_SYS(preadv),
+                              SCMP_SYS(preadv2),     SCMP_SYS(lseek),      SCMP_SYS(_llseek),    SCMP_SYS(close),
+                              SCMP_SYS(close_range), SCMP_SYS(stat),       SCMP_SYS(lstat),      SCMP_SYS(fstat),
+                              SCMP_SYS(newfstatat),  SCMP_SYS(fstatat64),  SCMP_SYS(fstat64),    SCMP_SYS(stat64),
+                              SCMP_SYS(lstat64),     SCMP_SYS(statx),      SCMP_SYS(statfs),     SCMP_SYS(fstatfs),
+                              SCMP_SYS(access),      SCMP_SYS(faccessat),  SCMP_SYS(faccessat2), SCMP_SYS(readlink),
+                              SCMP_SYS(readlinkat),  SCMP_SYS(getdents64), SCMP_SYS(getcwd),     SCMP_SYS(fadvise64),
+                              SCMP_SYS(dup),         SCMP_SYS(dup2),       SCMP_SYS(dup3)};
+// Writing to open descriptors: the log, sockets, eventfds. No file is open for writing.
+constexpr int kWritingCalls[] = {SCMP_SYS(write), SCMP_SYS(writev)};
+// Open sockets: accepting clients and receiving. Sending and options are conditional, below.
+// Not sendmsg and sendmmsg: their address and flags are in memory, which a filter cannot read, and with
+// MSG_FASTOPEN they connect. Not recvmmsg, and recvmsg on one socket only: another process could pass in
+// descriptors.
+constexpr int kSocketCalls[] = {SCMP_SYS(accept),      SCMP_SYS(accept4),     SCMP_SYS(recvfrom),  SCMP_SYS(shutdown),
+                                SCMP_SYS(getsockname), SCMP_SYS(getpeername), SCMP_SYS(getsockopt)};
+// Waiting, wake-ups, clocks, and random numbers.
+constexpr int kWaitingCalls[] = {SCMP_SYS(poll),         SCMP_SYS(ppoll),           SCMP_SYS(select),
+                                 SCMP_SYS(pselect6),     SCMP_SYS(eventfd2),        SCMP_SYS(pipe2),
+                                 SCMP_SYS(futex),        SCMP_SYS(futex_waitv),     SCMP_SYS(restart_syscall),
+                                 SCMP_SYS(nanosleep),    SCMP_SYS(clock_nanosleep), SCMP_SYS(clock_gettime),
+                                 SCMP_SYS(clock_getres), SCMP_SYS(gettimeofday),    SCMP_SYS(time),
+                                 SCMP_SYS(getrandom)};
+constexpr int kEventCalls[] = {SCMP_SYS(epoll_create1),   SCMP_SYS(epoll_ctl),      SCMP_SYS(epoll_wait),
+                               SCMP_SYS(epoll_pwait),     SCMP_SYS(epoll_pwait2),   SCMP_SYS(timerfd_create),
+                               SCMP_SYS(timerfd_settime), SCMP_SYS(timerfd_gettime)};
+// Memory. Mapping and protection are conditional, below.
+constexpr int kMemoryCalls[] = {SCMP_SYS(brk),     SCMP_SYS(munmap),  SCMP_SYS(mremap),
+                                SCMP_SYS(madvise), SCMP_SYS(mincore), SCMP_SYS(membarrier)};
+// Threads and signals of this process. Starting and signalling threads is conditional, below.
+constexpr int kThreadCalls[] = {SCMP_SYS(set_robust_list),   SCMP_SYS(get_robust_list), SCMP_SYS(rseq),
+                                SCMP_SYS(set_tid_address),   SCMP_SYS(gettid),          SCMP_SYS(sched_yield),
+                                SCMP_SYS(sched_getaffinity), SCMP_SYS(getcpu),          SCMP_SYS(exit),
+                                SCMP_SYS(exit_group),        SCMP_SYS(rt_sigaction),    SCMP_SYS(rt_sigprocmask),
+                                SCMP_SYS(rt_sigreturn),      SCMP_SYS(rt_sigpending),   SCMP_SYS(rt_sigtimedwait),
+                                SCMP_SYS(sigaltstack)};
+// Identity, capabilities and resource usage: process_* metrics and doctor's reasons.
+constexpr int kIdentityCalls[] = {SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(getuid),    SCMP_SYS(geteuid),
+                                  SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(getrusage), SCMP_SYS(getrlimit),
+                                  SCMP_SYS(times),  SCMP_SYS(sysinfo), SCMP_SYS(uname),     SCMP_SYS(capget)};
+constexpr std::span<const int> kPlainCalls[] = {kFileCalls,  kWritingCalls, kSocketCalls, kWaitingCalls,
+                                                kEventCalls, kMemoryCalls,  kThreadCalls, kIdentityCalls};
 
 // Of each helper, for reading files or listing folders; more is conditional.
 constexpr int kCallsOfHelpers[] = {
@@ -369,7 +303,8 @@ LayerOutcome load_for_helper(const Add& add) {
 
 LayerOutcome filter_calls_of_process(std::span<const int> receivers) {
   return load_filter(SCMP_ACT_ERRNO(EPERM), true, [receivers](Rules& rules) {
-    for (const int call : kPlainCalls) rules.allow(call);
+    for (const std::span<const int> calls : kPlainCalls)
+      for (const int call : calls) rules.allow(call);
     add_conditional_calls(rules, receivers);
     forbid_programs(rules);
   });

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "server/sandbox/layer.h"
+#include "platform/sandbox_layers.h"
 
 namespace igpu::exporter {
 
@@ -33,5 +33,14 @@ LayerOutcome filter_calls_of_flight_writer(int socket, int folder);
 // receive perf events and query GPUs. None of `receivers` can be closed or replaced by this thread. Call after
 // filter_calls_of_process().
 LayerOutcome filter_calls_of_clients(std::span<const int> receivers);
+
+// The only ioctls of a render node that the filter allows: none submits work to the GPU. The first three are queries;
+// the last waits for the caller's own work, of which there is none, and so tells whether the GPU is wedged. The numbers
+// are written again here, so that a new query in the library (kernel/device/drm_uapi.h) does not widen the filter
+// unnoticed; a test compares them.
+inline constexpr unsigned long kI915Query = 0xc0106479;
+inline constexpr unsigned long kI915Getparam = 0xc0106446;
+inline constexpr unsigned long kXeDeviceQuery = 0xc0286440;
+inline constexpr unsigned long kI915Throttle = 0x6458;
 
 }  // namespace igpu::exporter

@@ -8,7 +8,7 @@
 
 #include "igpu/page.h"
 #include "platform/own_process.h"
-#include "server/sandbox/layer.h"
+#include "platform/sandbox_layers.h"
 #include "server/self/self_metrics.h"
 #include "server/service/logging.h"
 

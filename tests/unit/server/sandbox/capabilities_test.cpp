@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/sandbox/capabilities.h"
-
 #include <doctest/doctest.h>
+
+#include "server/sandbox/privileges.h"
 
 using namespace igpu::exporter;
 using namespace igpu::exporter::capability;

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "kernel/device/drm_uapi.h"
-#include "server/sandbox/drm_requests.h"
+#include "server/sandbox/seccomp_filter.h"
 #include "support/machine_tree.h"
 #include "support/recording_log.h"
 

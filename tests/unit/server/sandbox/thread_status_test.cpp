@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/sandbox/thread_status.h"
-
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <thread>
+
+#include "server/sandbox/privileges.h"
 
 using namespace igpu::exporter;
 
