@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "server/push/otlp_response.h"
+#include "server/push/otlp.h"
 
 using namespace igpu::exporter;
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <poll.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,8 +8,9 @@
 #include <system_error>
 #include <utility>
 
-#include "server/flights/flight_files.h"
 #include "platform/own_process.h"
+#include "platform/thread.h"
+#include "server/flights/flight_files.h"
 #include "server/flights/flight_writer.h"
 
 namespace igpu::exporter {
@@ -114,7 +114,7 @@ FlightKeeper::FlightKeeper(std::shared_ptr<const Flights> flights, UniqueFd sock
 
 void FlightKeeper::start() {
   thread_ = std::jthread([this](const std::stop_token& stop) {
-    ::pthread_setname_np(::pthread_self(), "flights");
+    name_thread("flights");
     std::uint64_t last = 0;
     while (const auto flight = flights_->next_after(last, stop)) {
       if (const std::uint64_t gone = flight->number - last - 1; gone > 0) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/push/conventions.h"
-
 #include <algorithm>
 #include <span>
 #include <utility>
+
+#include "server/push/otlp_encoder.h"
 
 namespace igpu::exporter {
 namespace {

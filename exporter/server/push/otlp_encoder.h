@@ -1,18 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "igpu/metric.h"
 #include "igpu/page.h"
-#include "server/push/conventions.h"
 
 namespace igpu::exporter {
+
+// OpenTelemetry's names: semantic conventions for hardware (docs/system/hardware-metrics.md of
+// open-telemetry/semantic-conventions, status "development").
+enum class Instrument { gauge, counter, updown_counter, histogram };
+
+struct ConventionAttribute {
+  std::string_view name, value;
+};
+
+struct Convention {
+  std::string_view metric;  // the exporter's name
+  // Applies only to samples with this value of this label; "": to all.
+  std::string_view label, value;
+  std::string_view name, unit;
+  Instrument instrument;
+  std::array<ConventionAttribute, 2> attributes{};  // in addition to the labels
+  // The label `renamed` becomes `attribute`. The label device becomes hw.id in every row.
+  std::string_view renamed{}, attribute{};
+};
+
+// Null: the conventions have no such metric, which then keeps its name and labels.
+using LabelValue = std::function<std::string_view(std::string_view label)>;  // "": absent
+const Convention* convention_of(std::string_view metric, const LabelValue& value_of);
+
+// The unit in UCUM's notation: "s", "By".
+std::string_view ucum_unit(const MetricDescriptor& metric);
 
 // Pages as ExportMetricsServiceRequest of OTLP (opentelemetry-proto, collector/metrics/v1). Counters are cumulative.
 // The true start of a series is unknown, so its start time is the time of its first point, as the data model says. If

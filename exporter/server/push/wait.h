@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include "igpu/unique_fd.h"
+
 namespace igpu::exporter {
 
 // Limits of a call that waits for the network. The call polls `interrupt` together with its own descriptors.
@@ -20,6 +22,19 @@ struct PushWait {
   Ended on(int fd, short events) const;
   // Whether the wait has ended, for loops that may never block because the peer is always ready.
   bool over() const;
+};
+
+// A descriptor (eventfd(2)) that is readable from raise() on until clear(). Any thread.
+class WakeUp {
+ public:
+  WakeUp();  // throws std::system_error
+  int descriptor() const { return fd_.get(); }
+  void raise();
+  void clear();
+  bool raised() const;
+
+ private:
+  UniqueFd fd_;
 };
 
 }  // namespace igpu::exporter

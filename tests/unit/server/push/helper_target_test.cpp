@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/push/wake_up.h"
+#include "server/push/wait.h"
 
 using namespace igpu;
 using namespace igpu::exporter;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end-to-end test decodes whole requests; here are single bytes, and time.
+#include "server/push/otlp.h"
+
 #include <doctest/doctest.h>
 
 #include <array>
@@ -8,9 +10,7 @@
 #include <set>
 
 #include "igpu/monitor.h"
-#include "server/push/conventions.h"
 #include "server/push/otlp_encoder.h"
-#include "server/push/otlp_response.h"
 
 using namespace igpu::exporter;
 using igpu::Kind;

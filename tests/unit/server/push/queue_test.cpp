@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/push/queue.h"
-
 #include <doctest/doctest.h>
 
-#include "server/push/backoff.h"
+#include "server/push/pusher.h"
 
 using namespace igpu::exporter;
 using namespace std::chrono_literals;
