@@ -11,7 +11,7 @@
 
 #include "fuzz/fuzz_target.h"
 #include "server/http/framing.h"
-#include "server/http/query.h"
+#include "server/http/message.h"
 #include "support/http_client.h"
 #include "support/test_listener.h"
 

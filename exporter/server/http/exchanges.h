@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "platform/poller.h"
-#include "server/http/connection.h"
 #include "server/http/connection_table.h"
 #include "server/http/front.h"
 #include "server/http/handshakes.h"

@@ -2,17 +2,22 @@
 #include "server/http/responder.h"
 
 #include <civetweb.h>
+#include <civetweb_parser.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <ctime>
 #include <exception>
+#include <functional>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "server/http/request.h"
-#include "text/formatted.h"
+#include "server/http/framing.h"
+#include "text/ascii.h"
 #include "text/utc.h"
 
 namespace igpu::exporter {
@@ -26,15 +31,11 @@ constexpr std::chrono::milliseconds kResetsNoticed(100);
 // "Not Found" for 404.
 std::string_view status_text(int status) { return mg_get_response_code_text(nullptr, status); }
 
-// "Sun, 06 Nov 1994 08:49:37 GMT". Not strftime, which uses the names of the locale.
+// "Sun, 06 Nov 1994 08:49:37 GMT". This program keeps the names of the locale "C" for times.
 std::string http_date() {
-  constexpr std::array<const char*, 7> kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-  constexpr std::array<const char*, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   const std::tm utc = utc_of(std::time(nullptr));
-  return formatted("%s, %02d %s %04d %02d:%02d:%02d GMT", kDays[static_cast<std::size_t>(utc.tm_wday)], utc.tm_mday,
-                   kMonths[static_cast<std::size_t>(utc.tm_mon)], utc.tm_year + 1900, utc.tm_hour, utc.tm_min,
-                   utc.tm_sec);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &utc)};
 }
 
 // Status line and headers, without "Connection" and the empty line, which the front adds.
@@ -49,6 +50,76 @@ std::string response_head(const HttpResponse& response) {
   for (const auto& [name, value] : response.headers) head.append(name).append(": ").append(value).append("\r\n");
   return head.append("X-Content-Type-Options: nosniff\r\n");
 }
+
+// CivetWeb does not remove spaces after a value, which do not belong to it (RFC 9112 section 5.1).
+std::string_view value_of(const mg_header& header) {
+  const std::string_view value = header.value;
+  return value.substr(0, value.find_last_not_of(' ') + 1);
+}
+
+bool is_named(const mg_header& header, std::string_view name) { return equal_ignoring_case(header.name, name); }
+
+// A request head, parsed by CivetWeb.
+class ParsedRequest final : public HttpRequest {
+ public:
+  // submitted and notice_resets must outlive the request.
+  ParsedRequest(const Front::Request& submitted, const std::function<void()>& notice_resets)
+      : submitted_(submitted),
+        notice_resets_(notice_resets),
+        head_(for_strict_parser(submitted.head)),
+        error_(parse()) {}
+
+  // 0, or the status that rejects the request: 400 (malformed), 505 (another HTTP version). Then no other member is
+  // valid.
+  int error() const { return error_; }
+
+  std::string_view method() const override { return info_.request_method; }
+  std::string_view path() const override { return path_; }
+  std::string_view query() const override { return query_; }
+  std::string_view header(std::string_view name) const override {
+    const mg_header* const found = std::find_if(info_.http_headers, end_of_headers(),
+                                                [name](const mg_header& header) { return is_named(header, name); });
+    return found == end_of_headers() ? std::string_view() : value_of(*found);
+  }
+  bool has_header(std::string_view name) const override {
+    return std::any_of(info_.http_headers, end_of_headers(),
+                       [name](const mg_header& header) { return is_named(header, name); });
+  }
+  std::string list_header(std::string_view name) const override {
+    std::string joined;
+    for (const mg_header* header = info_.http_headers; header != end_of_headers(); ++header) {
+      if (!is_named(*header, name)) continue;
+      if (!joined.empty()) joined += ',';
+      joined += value_of(*header);
+    }
+    return joined;
+  }
+  std::string_view client() const override { return submitted_.client; }
+  Arrival arrival() const override { return submitted_.arrival; }
+  std::stop_token gone() const override { return submitted_.gone; }
+  void notice_resets() const override { notice_resets_(); }
+
+ private:
+  int parse() {
+    if (igpu_civetweb_parse_request(head_.data(), static_cast<int>(head_.size()), &info_) <= 0) return 400;
+    const std::string_view version = info_.http_version;
+    if (version != "1.0" && version != "1.1") return 505;
+    const std::optional<Target> target = split_target(info_.request_uri);
+    if (!target) return 400;
+    path_ = url_decoded(target->path);
+    query_ = target->query;
+    return 0;
+  }
+  const mg_header* end_of_headers() const { return info_.http_headers + info_.num_headers; }
+
+  const Front::Request& submitted_;
+  const std::function<void()>& notice_resets_;
+  std::string head_;      // info_ points into it
+  mg_request_info info_;  // the members that CivetWeb's parser fills
+  std::string path_;
+  std::string_view query_;
+  const int error_;
+};
 
 }  // namespace
 
@@ -115,7 +186,7 @@ Event Responder::next_event() noexcept {
 }
 
 Answer Responder::answer_to(const Front::Request& submitted) {
-  const ParsedRequest request(submitted.head, submitted.client, submitted.arrival, submitted.gone, notice_resets_);
+  const ParsedRequest request(submitted, notice_resets_);
   if (request.error() != 0) return refusal(request.error());
   Answer answer;
   answer.response = empty_response();

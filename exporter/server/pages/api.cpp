@@ -18,7 +18,7 @@
 #include "platform/build_info.h"
 #include "platform/own_process.h"
 #include "server/flights/flight_files.h"
-#include "server/http/query.h"
+#include "server/http/message.h"
 #include "server/pages/model_json.h"
 #include "view/format/json_lines.h"
 #include "view/format/json_writer.h"

@@ -6,7 +6,7 @@
 
 #include "igpu/words.h"
 #include "platform/build_info.h"
-#include "server/http/query.h"
+#include "server/http/message.h"
 #include "text/ascii.h"
 #include "view/format/gzip.h"
 #include "view/format/negotiation.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "igpu/model.h"
-#include "server/http/query.h"
+#include "server/http/message.h"
 #include "server/pages/index_page.h"
 #include "view/report/fixes.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/query.h"
-
 #include <doctest/doctest.h>
 
 #include <stdexcept>
+
+#include "server/http/message.h"
 
 using igpu::exporter::query_values;
 using igpu::exporter::url_decoded;

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "server/http/listen.h"
-#include "server/http/listen_address.h"
 #include "support/http_client.h"
 #include "support/tls_peers.h"
 #include "support/tls_records.h"
