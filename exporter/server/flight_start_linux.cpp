@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "server/flight_start.h"
-#include "server/flights/flight_folder.h"
+#include "server/flights/flight_writer.h"
 #include "server/sandbox/seccomp_filter.h"
 
 namespace igpu::exporter {

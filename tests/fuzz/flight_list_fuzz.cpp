@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "server/flights/flight_list.h"
+#include "server/flights/flight_files.h"
 
 using namespace igpu::exporter;
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/flights/flight_folder.h"
-
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -14,6 +12,7 @@
 #include <string>
 #include <system_error>
 
+#include "server/flights/flight_writer.h"
 #include "support/scratch_folder.h"
 
 using namespace igpu;

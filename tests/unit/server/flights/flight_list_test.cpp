@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/flights/flight_list.h"
-
 #include <doctest/doctest.h>
 
 #include <chrono>
