@@ -41,4 +41,6 @@ struct LayerOutcome {
   static LayerOutcome missing(std::string why, std::string hint) { return {false, std::move(why), std::move(hint)}; }
 };
 
+using SandboxOutcomes = std::array<LayerOutcome, kLayers.size()>;
+
 }  // namespace igpu::exporter

@@ -20,7 +20,7 @@
 #include "server/doctor/doctor_report.h"
 #include "server/doctor/place.h"
 #include "server/flight_start.h"
-#include "server/flights/flight_metrics.h"
+#include "server/flights/flight_files.h"
 #include "server/http/host_check.h"
 #include "server/http/listen.h"
 #include "server/http/listener.h"
@@ -211,10 +211,7 @@ struct Confined {
   RememberingSource source{readings, history};
   RequestMetrics requests;
   Readiness readiness;
-  SandboxMetrics sandbox_metrics;
-  LogMetrics log_metrics{secrets.log};
   PushMetrics push_metrics;
-  std::optional<FlightMetrics> flight_metrics;
   std::optional<MetricsHandler> metrics;
   std::optional<Routes> routes;
   std::optional<HostCheck> host_check;
@@ -243,10 +240,14 @@ Confined::Confined(Passed<OpenedEarly> stage) : opened(std::move(stage)) {
 
 void Confined::make_metrics() {
   MetricsHandlerOptions with{options.max_requests, options.timeout, options.exporter_metrics};
-  with.more = {&sandbox_metrics, &log_metrics};
-  if (secrets.web_config) with.more.push_back(&*secrets.web_config);
-  with.more.push_back(&push_metrics);
-  if (helpers.flights) with.more.push_back(&flight_metrics.emplace(helpers.flights, secrets.keeper.get()));
+  with.more = [this](SampleList& out) {
+    add_sandbox_metrics(helpers.sandbox.outcomes(), out);
+    add_log_metrics(secrets.log, out);
+    if (secrets.web_config) secrets.web_config->add_to(out);
+    push_metrics.add_to(out);
+    const auto failures = secrets.keeper ? std::optional(secrets.keeper->failures()) : std::nullopt;
+    if (helpers.flights) add_flight_metrics(*helpers.flights, failures, out);
+  };
   metrics.emplace(with, source, requests);
 }
 
@@ -325,7 +326,6 @@ Passed<Confined> confine(Passed<OpenedEarly> opened) {
   Passed<Confined> confined(new Confined(std::move(opened)));  // collectors' threads
   sandbox.confine_clients();
   sandbox.filter_system_calls();
-  for (const Layer layer : kLayers) confined->sandbox_metrics.set(layer, sandbox.outcome(layer).on);
   return confined;
 }
 

@@ -25,7 +25,7 @@ std::vector<const MetricDescriptor*> all_metrics() {
   add(registry_metrics());
   add(exporter::build_info_metrics());
   add(exporter::process_metrics());
-  add(exporter::RequestMetrics::metrics());
+  add(exporter::own_metrics());
   return all;
 }
 

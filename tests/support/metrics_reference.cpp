@@ -9,7 +9,7 @@
 #include "igpu/missing.h"
 #include "igpu/monitor.h"
 #include "platform/build_info.h"
-#include "server/flights/flight_metrics.h"
+#include "server/flights/flight_files.h"
 #include "server/push/push_metrics.h"
 #include "server/self/own_metrics.h"
 #include "server/web_config/follower.h"
@@ -179,9 +179,8 @@ std::string metrics_reference() {
   out += "## The exporter itself\n\n";
   out += "On every system that has what they describe.\n\n";
   out += kMetricsTable;
-  for (const auto metrics : {registry_metrics(), build_info_metrics(), SandboxMetrics::metrics(), LogMetrics::metrics(),
-                             RequestMetrics::metrics(), WebConfigFollower::metrics(), PushMetrics::metrics(),
-                             FlightMetrics::metrics(), process_metrics()}) {
+  for (const auto metrics : {registry_metrics(), build_info_metrics(), own_metrics(), WebConfigFollower::metrics(),
+                             PushMetrics::metrics(), flight_metrics(), process_metrics()}) {
     for (const MetricDescriptor* metric : metrics) {
       add_row(out, *metric);
       out += '\n';

@@ -176,7 +176,7 @@ void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) 
 
 void MetricsHandler::add_own(const ScrapeResult& result, Workspace& workspace) {
   add_build_info(workspace.own);
-  for (const SelfMetrics* part : options_.more) part->add_to(workspace.own);
+  if (options_.more) options_.more(workspace.own);
   if (options_.exporter_metrics) {
     requests_.add_to(workspace.own);
     process_.add_to(workspace.own);

@@ -23,7 +23,7 @@ struct MetricsHandlerOptions {
   unsigned max_requests = 40;                      // 0: no limit
   Nanoseconds timeout = std::chrono::seconds(10);  // for one scrape
   bool exporter_metrics = true;                    // process_*, requests
-  std::vector<const SelfMetrics*> more{};          // metrics of other parts; must outlive the handler
+  AddMetrics more{};                               // metrics of other parts
 };
 
 // GET on the telemetry path: scrapes, serializes, compresses.

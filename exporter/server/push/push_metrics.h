@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "server/self/self_metrics.h"
+#include "igpu/page.h"
 
 namespace igpu::exporter {
 
@@ -18,12 +18,12 @@ struct PushCounters {
 };
 
 // Metrics about pushes; none without a target. Thread-safe once all targets are added.
-class PushMetrics final : public SelfMetrics {
+class PushMetrics {
  public:
   PushCounters& add(std::string target) { return targets_.emplace_back(std::move(target)); }
 
   static std::span<const MetricDescriptor* const> metrics();
-  void add_to(SampleList& out) const override;
+  void add_to(SampleList& out) const;
 
  private:
   std::deque<PushCounters> targets_;

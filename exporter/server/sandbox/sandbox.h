@@ -27,8 +27,6 @@ struct SandboxPlan {
   bool reads_processes = true;
 };
 
-using SandboxOutcomes = std::array<LayerOutcome, kLayers.size()>;
-
 // Drops what the program no longer needs, step by step. All layers but core_dumps belong to threads and are inherited
 // by threads started later, hence the order of the steps. After the last one there are two kinds of threads: those of
 // the collectors, started in between, and those that serve clients, which have less: no capability, no perf events, no

@@ -31,17 +31,15 @@ void add(SampleList& out, const Metric<Q, 0>& metric, std::optional<double> valu
 
 constexpr Metric<Count, 1> kRequests{
     "intel_gpu_exporter_http_requests_total", Kind::counter, "HTTP requests answered, by status code.", {"code"}};
-constexpr std::array<const MetricDescriptor*, 1> kRequestMetrics{&kRequests};
 
 constexpr Metric<Count, 0> kDropped{"intel_gpu_exporter_log_lines_dropped_total", Kind::counter,
                                     "Log lines dropped because standard error was blocked or closed."};
-constexpr std::array<const MetricDescriptor*, 1> kLogMetrics{&kDropped};
 
 constexpr Metric<Flag, 1> kSandbox{"intel_gpu_exporter_sandbox",
                                    Kind::gauge,
                                    "Whether this layer of the exporter's sandbox is on (docs/sandbox.md).",
                                    {"layer"}};
-constexpr std::array<const MetricDescriptor*, 1> kSandboxMetrics{&kSandbox};
+constexpr std::array<const MetricDescriptor*, 3> kOwnMetrics{&kSandbox, &kDropped, &kRequests};
 
 }  // namespace
 
@@ -59,7 +57,7 @@ void ProcessMetrics::add_to(SampleList& out) const {
   add(out, kThreads, now.threads);
 }
 
-std::span<const MetricDescriptor* const> RequestMetrics::metrics() { return kRequestMetrics; }
+std::span<const MetricDescriptor* const> own_metrics() { return kOwnMetrics; }
 
 void RequestMetrics::count(int status) {
   const auto code = static_cast<std::size_t>(status);
@@ -78,17 +76,14 @@ void RequestMetrics::add_to(SampleList& out) const {
   }
 }
 
-std::span<const MetricDescriptor* const> LogMetrics::metrics() { return kLogMetrics; }
+void add_log_metrics(const StderrLog& log, SampleList& out) {
+  out.add(kDropped, {}, static_cast<double>(log.dropped()));
+}
 
-void LogMetrics::add_to(SampleList& out) const { out.add(kDropped, {}, static_cast<double>(log_.dropped())); }
-
-std::span<const MetricDescriptor* const> SandboxMetrics::metrics() { return kSandboxMetrics; }
-
-void SandboxMetrics::add_to(SampleList& out) const {
+void add_sandbox_metrics(const SandboxOutcomes& outcomes, SampleList& out) {
   for (const Layer layer : kLayers) {
     const std::string_view label = to_string(layer);
-    out.add(kSandbox, std::span(&label, 1),
-            on_[static_cast<std::size_t>(layer)].load(std::memory_order_relaxed) ? 1 : 0);
+    out.add(kSandbox, std::span(&label, 1), outcomes[static_cast<std::size_t>(layer)].on ? 1 : 0);
   }
 }
 

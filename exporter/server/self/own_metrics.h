@@ -4,63 +4,46 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "igpu/page.h"
 #include "platform/own_process.h"
 #include "platform/sandbox_layers.h"
-#include "server/self/self_metrics.h"
 #include "server/service/logging.h"
 
 namespace igpu::exporter {
+
+// Adds metrics of a part of the program to the page; any thread calls it.
+using AddMetrics = std::function<void(SampleList& out)>;
 
 std::span<const MetricDescriptor* const> process_metrics();
 
 // The standard process_* metrics of every Prometheus client library, for this process.
 // Values that cannot be read are omitted.
-class ProcessMetrics final : public SelfMetrics {
+class ProcessMetrics {
  public:
-  void add_to(SampleList& out) const override;
+  void add_to(SampleList& out) const;
 
  private:
   UsageReader usage_;
 };
 
+std::span<const MetricDescriptor* const> own_metrics();  // of what follows
+
+// Which layers of the sandbox are on.
+void add_sandbox_metrics(const SandboxOutcomes& outcomes, SampleList& out);
+void add_log_metrics(const StderrLog& log, SampleList& out);
+
 // HTTP responses by status code. Thread-safe.
 class RequestMetrics {
  public:
-  static std::span<const MetricDescriptor* const> metrics();
-
   void count(int status);
   void add_to(SampleList& out) const;
 
  private:
   static constexpr std::size_t kCodes = 600;
   std::array<std::atomic<std::uint64_t>, kCodes> counts_{};
-};
-
-// Metrics about the log. Thread-safe.
-class LogMetrics final : public SelfMetrics {
- public:
-  explicit LogMetrics(const StderrLog& log) : log_(log) {}  // which must outlive this
-
-  static std::span<const MetricDescriptor* const> metrics();
-  void add_to(SampleList& out) const override;
-
- private:
-  const StderrLog& log_;
-};
-
-// Which layers of the sandbox are on. Thread-safe.
-class SandboxMetrics final : public SelfMetrics {
- public:
-  static std::span<const MetricDescriptor* const> metrics();
-
-  void set(Layer layer, bool on) { on_[static_cast<std::size_t>(layer)] = on; }
-  void add_to(SampleList& out) const override;
-
- private:
-  std::array<std::atomic<bool>, kLayers.size()> on_{};
 };
 
 }  // namespace igpu::exporter

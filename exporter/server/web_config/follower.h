@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "igpu/log.h"
-#include "server/self/self_metrics.h"
+#include "igpu/page.h"
 #include "server/web_config/web_config_file.h"
 
 namespace igpu::exporter {
@@ -20,7 +20,7 @@ namespace igpu::exporter {
 // A thread of its own checks the files when a request comes, at most once a second; between requests it sleeps. No
 // request waits for a file longer than reload_wait: a slow check continues in the background, and until it ends the
 // previous configuration stays in use. A check that hangs is logged once.
-class WebConfigFollower final : public WebConfigSource, public SelfMetrics {
+class WebConfigFollower final : public WebConfigSource {
  public:
   struct Options {
     std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
@@ -47,7 +47,7 @@ class WebConfigFollower final : public WebConfigSource, public SelfMetrics {
   std::vector<std::string> files() const;
 
   static std::span<const MetricDescriptor* const> metrics();
-  void add_to(SampleList& out) const override;
+  void add_to(SampleList& out) const;
 
  private:
   struct Shared;
