@@ -3,8 +3,7 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "server/flight_start.h"
-#include "server/push.h"
+#include "server/helper_processes.h"
 #include "server/push/address.h"
 
 // What the program for Windows does not have (docs/windows.md), so that asking for it gets a clear answer.

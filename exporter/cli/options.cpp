@@ -8,7 +8,6 @@
 
 #include "igpu/monitor.h"
 #include "platform/own_process.h"
-#include "server/flight_start.h"
 #include "view/query/query_output.h"
 #include "view/stats/stats_writer.h"
 

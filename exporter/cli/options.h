@@ -99,6 +99,9 @@ struct Options {
   std::vector<std::string> operands;  // of the command
 };
 
+// Whether collector samples is on, which has the flight recorder.
+bool has_flight_recorder(const MonitorOptions& options);
+
 // Also from the environment, which it adds to the line's settings. Throws UsageError with the origin of the invalid
 // value, and the command's status.
 Options options_from(CommandLine& line, const Environment& environment = {});

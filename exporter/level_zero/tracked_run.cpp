@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -105,11 +104,7 @@ class SignalsIgnored {
 
 int run_and_wait(const std::vector<std::string>& program, ProgramEnvironment& environment) {
   const SignalsIgnored ignored;
-  const pid_t child = spawn(program, environment.pointers().data(), {SIGINT, SIGQUIT});
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return exit_status(status);
+  return wait_for_exit(spawn(program, environment.pointers().data(), {SIGINT, SIGQUIT}));
 }
 
 // The tracker holds a lock on its page for as long as the program lives.

@@ -13,8 +13,11 @@ namespace igpu::exporter {
 
 // Soft limits; nullopt: unlimited.
 std::optional<std::uint64_t> open_files_limit();
-std::optional<std::uint64_t> address_space_limit();  // bytes
-std::optional<std::uint64_t> stack_limit();          // bytes of each thread
+struct ProcessLimits {
+  std::optional<std::uint64_t> address_space;  // bytes: ulimit -v
+  std::optional<std::uint64_t> stack;          // bytes of each thread: ulimit -s
+};
+ProcessLimits process_limits();
 
 // Raises the limit of open files to `wanted`, or as far as permitted.
 void raise_open_files_limit(std::uint64_t wanted);

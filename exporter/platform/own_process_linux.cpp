@@ -138,8 +138,7 @@ int unmap_read_only_segments(dl_phdr_info* object, std::size_t, void*) {
 }  // namespace
 
 std::optional<std::uint64_t> open_files_limit() { return soft_limit(RLIMIT_NOFILE); }
-std::optional<std::uint64_t> address_space_limit() { return soft_limit(RLIMIT_AS); }
-std::optional<std::uint64_t> stack_limit() { return soft_limit(RLIMIT_STACK); }
+ProcessLimits process_limits() { return {soft_limit(RLIMIT_AS), soft_limit(RLIMIT_STACK)}; }
 
 void raise_open_files_limit(std::uint64_t wanted) {
   rlimit limit{};

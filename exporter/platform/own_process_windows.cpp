@@ -31,8 +31,7 @@ std::optional<Times> times() {
 
 // Windows has no such limits for a process; a job may limit its memory, which is then an error of malloc().
 std::optional<std::uint64_t> open_files_limit() { return std::nullopt; }
-std::optional<std::uint64_t> address_space_limit() { return std::nullopt; }
-std::optional<std::uint64_t> stack_limit() { return std::nullopt; }
+ProcessLimits process_limits() { return {}; }
 void raise_open_files_limit(std::uint64_t /*wanted*/) {}
 void reap_children() {}
 void limit_allocator_arenas() {}

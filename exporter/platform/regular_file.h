@@ -66,6 +66,9 @@ inline std::string read_regular_file(const std::string& path, std::size_t most) 
 // user could choose a file of this user. A FIFO without a reader is an error. Throws FileError.
 UniqueFd open_to_write(const std::string& path);
 
+// Writes all of them. Returns errno, or 0.
+int write_all(int file, std::string_view bytes);
+
 std::string folder_of(const std::string& path);
 
 // Throws FileError if it is already certain that a new file cannot be written there.

@@ -83,6 +83,15 @@ UniqueFd open_to_write(const std::string& path) {
   return file;
 }
 
+int write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t size = ::write(file, bytes.data(), bytes.size());
+    if (size < 0 && errno != EINTR) return errno;
+    if (size > 0) bytes.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return 0;
+}
+
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
@@ -114,12 +123,7 @@ NewFile::~NewFile() {
 }
 
 void NewFile::finish(std::string_view bytes, Existing existing) {
-  while (!bytes.empty()) {
-    const ssize_t size = ::write(file_.get(), bytes.data(), bytes.size());
-    if (size < 0 && errno != EINTR) fail(errno);
-    if (size > 0) bytes.remove_prefix(static_cast<std::size_t>(size));
-  }
-  if (::fsync(file_.get()) != 0) fail(errno);
+  if (write_all(file_.get(), bytes) != 0 || ::fsync(file_.get()) != 0) fail(errno);
   const CallersRights callers;
   if (existing == Existing::stays) {
     if (const int error = name_anew(temporary_, path_); error != 0) fail(error);

@@ -79,6 +79,15 @@ UniqueFd open_to_write(const std::string& path) {
                 _O_WRONLY);
 }
 
+int write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const int size = ::_write(file, bytes.data(), static_cast<unsigned>(std::min(bytes.size(), kAtOnce)));
+    if (size < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return 0;
+}
+
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.find_last_of("/\\");
   if (slash == std::string::npos) return ".";
@@ -111,12 +120,7 @@ NewFile::~NewFile() {
 }
 
 void NewFile::finish(std::string_view bytes, Existing existing) {
-  while (!bytes.empty()) {
-    const int size = ::_write(file_.get(), bytes.data(), static_cast<unsigned>(std::min(bytes.size(), kAtOnce)));
-    if (size < 0) fail(errno);
-    bytes.remove_prefix(static_cast<std::size_t>(size));
-  }
-  if (::_commit(file_.get()) != 0) fail(errno);
+  if (write_all(file_.get(), bytes) != 0 || ::_commit(file_.get()) != 0) fail(errno);
   file_.reset();
   const DWORD attributes = ::GetFileAttributesA(path_.c_str());
   if (existing == Existing::is_replaced && attributes != INVALID_FILE_ATTRIBUTES) {

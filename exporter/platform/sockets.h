@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,11 +39,17 @@ UniqueSocket open_socket(int family, int type = SOCK_STREAM);
 
 int last_socket_error();
 std::string socket_error_text(int error);
-bool is_try_again(int error);                                                                // the socket is not ready
-bool is_connecting(int error);                                                               // connect() goes on
-bool is_out_of_resources(int error);                                                         // descriptors or memory
-int look_up(const char* host, const char* service, const addrinfo& hints, addrinfo** list);  // getaddrinfo()
-std::string lookup_error_text(int error);                                                    // of getaddrinfo()
+bool is_try_again(int error);         // the socket is not ready
+bool is_connecting(int error);        // connect() goes on
+bool is_out_of_resources(int error);  // descriptors or memory
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+// The result of getaddrinfo(); service: null for none.
+int look_up(const std::string& host, const char* service, const addrinfo& hints, Addresses& list);
+std::string lookup_error_text(int error);  // of getaddrinfo()
 
 int pending_error(int socket);  // the result of connect(); 0: connected
 

@@ -42,8 +42,11 @@ bool is_out_of_resources(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-int look_up(const char* host, const char* service, const addrinfo& hints, addrinfo** list) {
-  return ::getaddrinfo(host, service, &hints, list);
+int look_up(const std::string& host, const char* service, const addrinfo& hints, Addresses& list) {
+  addrinfo* first = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), service, &hints, &first);
+  list.reset(error == 0 ? first : nullptr);
+  return error;
 }
 
 std::string lookup_error_text(int error) {

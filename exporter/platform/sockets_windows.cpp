@@ -57,9 +57,12 @@ bool is_out_of_resources(int error) { return error == WSAEMFILE || error == WSAE
 
 std::string lookup_error_text(int error) { return windows_error_text(static_cast<DWORD>(error)); }
 
-int look_up(const char* host, const char* service, const addrinfo& hints, addrinfo** list) {
+int look_up(const std::string& host, const char* service, const addrinfo& hints, Addresses& list) {
   start_winsock();
-  return ::getaddrinfo(host, service, &hints, list);
+  addrinfo* first = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), service, &hints, &first);
+  list.reset(error == 0 ? first : nullptr);
+  return error;
 }
 
 int pending_error(int socket) {

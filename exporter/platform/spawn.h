@@ -13,6 +13,9 @@ namespace igpu::exporter {
 // ignores or handles; they get their default action in the program. Throws std::runtime_error.
 pid_t spawn(std::vector<std::string> command, char* const* environment, std::initializer_list<int> usual);
 
+// Waits for the end of a child process; returns its exit_status().
+int wait_for_exit(pid_t child);
+
 // The exit status that a shell would report for a status of waitpid(2): 128 + N for signal N.
 int exit_status(int status);
 

@@ -3,6 +3,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <cerrno>
 #include <stdexcept>
 #include <system_error>
 
@@ -27,6 +28,13 @@ pid_t spawn(std::vector<std::string> command, char* const* environment, std::ini
   ::posix_spawnattr_destroy(&attributes);
   if (error != 0) throw std::runtime_error(command[0] + ": " + std::generic_category().message(error));
   return child;
+}
+
+int wait_for_exit(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return exit_status(status);
 }
 
 int exit_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }

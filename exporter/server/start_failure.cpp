@@ -4,27 +4,20 @@
 #include <new>
 #include <system_error>
 
-#include "platform/own_process.h"
-
 namespace igpu::exporter {
 namespace {
 
 std::string kibibytes(std::uint64_t bytes) { return std::to_string(bytes / 1024) + " KiB"; }
 
 std::string hint(const ProcessLimits& limits) {
-  if (limits.address_space == ProcessLimits::kNone) {
+  if (!limits.address_space)
     return "raise the limit on memory (MemoryMax=, the container's) or on threads (TasksMax=, pids.max, ulimit -u)";
-  }
-  std::string text = "address space is limited to " + kibibytes(limits.address_space) + " (ulimit -v, LimitAS=)";
-  if (limits.stack != ProcessLimits::kNone) text += ", of which each thread's stack takes " + kibibytes(limits.stack);
+  std::string text = "address space is limited to " + kibibytes(*limits.address_space) + " (ulimit -v, LimitAS=)";
+  if (limits.stack) text += ", of which each thread's stack takes " + kibibytes(*limits.stack);
   return text + ": raise that limit";
 }
 
 }  // namespace
-
-ProcessLimits process_limits() {
-  return {address_space_limit().value_or(ProcessLimits::kNone), stack_limit().value_or(ProcessLimits::kNone)};
-}
 
 std::string explained(const std::exception& error, const ProcessLimits& limits) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "not enough memory; " + hint(limits);

@@ -2,9 +2,7 @@
 #include "setup/setup.h"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,8 +15,11 @@
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "igpu/unique_fd.h"
+#include "platform/regular_file.h"
+#include "platform/spawn.h"
 #include "setup/embedded/sysctl_file.h"
 #include "setup/embedded/systemd_unit.h"
 
@@ -162,15 +163,6 @@ void make_folders(const Step& step, const fs::path& folder) {
   if (::mkdir(folder.c_str(), kMode) != 0 || ::chmod(folder.c_str(), kMode) != 0) fail(step, error_text());
 }
 
-void write_all(const Step& step, int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t size = ::write(file, text.data(), text.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) fail(step, error_text());
-    text.remove_prefix(static_cast<std::size_t>(size));
-  }
-}
-
 // Whole or not at all: a service that starts meanwhile finds the old file or the new one. The name of the new one is
 // not known before: in a folder that others may write, as Debian's group staff /usr/local/bin, a link may wait there.
 void replace(const Step& step, const fs::path& path, std::string_view text) {
@@ -179,8 +171,8 @@ void replace(const Step& step, const fs::path& path, std::string_view text) {
   const UniqueFd file(::mkostemp(fresh.data(), O_CLOEXEC));
   if (!file) fail(step, error_text());
   try {
-    write_all(step, file.get(), text);
-    if (::fchmod(file.get(), step.mode) != 0 || ::fsync(file.get()) != 0 || ::rename(fresh.c_str(), path.c_str()) != 0)
+    if (write_all(file.get(), text) != 0 || ::fchmod(file.get(), step.mode) != 0 || ::fsync(file.get()) != 0 ||
+        ::rename(fresh.c_str(), path.c_str()) != 0)
       fail(step, error_text());
   } catch (...) {
     ::unlink(fresh.c_str());
@@ -327,24 +319,15 @@ void carry_out(const std::vector<Step>& steps, const Host& host, const fs::path&
 }
 
 int run_system_program(const std::vector<std::string>& words) {
-  constexpr const char* kFolders[] = {"/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"};
   std::string path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
-  std::array<char*, 2> environment{path.data(), nullptr};
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  pid_t child = 0;
-  int error = ENOENT;
-  for (const char* const folder : kFolders) {
-    error =
-        ::posix_spawn(&child, (folder + words.front()).c_str(), nullptr, nullptr, arguments.data(), environment.data());
-    if (error != ENOENT) break;
+  const std::array<char*, 2> environment{path.data(), nullptr};
+  for (const char* const folder : {"/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"}) {
+    std::vector<std::string> command = words;
+    command.front().insert(0, folder);
+    if (::access(command.front().c_str(), X_OK) == 0)
+      return wait_for_exit(spawn(std::move(command), environment.data(), {}));
   }
-  if (error != 0) return 127;  // as a shell says that the program is not there
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return 127;  // as a shell says that the program is not there
 }
 
 }  // namespace igpu::exporter::setup

@@ -86,13 +86,7 @@ class OutputFile {
     (void)!::ftruncate(fd_.get(), 0);  // not for a device
   }
   void write(std::string_view bytes) {
-    while (!bytes.empty() && error_ == 0) {
-      const ssize_t count = ::write(fd_.get(), bytes.data(), bytes.size());
-      if (count >= 0)
-        bytes.remove_prefix(static_cast<std::size_t>(count));
-      else if (errno != EINTR)
-        error_ = errno;
-    }
+    if (error_ == 0) error_ = write_all(fd_.get(), bytes);
   }
   // errno of the first write that failed; nothing is written after it.
   int error() const { return error_; }

@@ -2,7 +2,6 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
-#include <memory>
 #include <stdexcept>
 
 #include "cli/commands.h"
@@ -48,10 +47,9 @@ UniqueSocket connect_unix(const std::string& path, Clock::time_point deadline) {
 UniqueSocket connect_host(const std::string& host, std::uint16_t port, Clock::time_point deadline) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error = look_up(host.c_str(), std::to_string(port).c_str(), hints, &found);
-  if (error != 0) throw std::runtime_error(host + ": " + lookup_error_text(error));
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);
+  Addresses list;
+  if (const int error = look_up(host, std::to_string(port).c_str(), hints, list); error != 0)
+    throw std::runtime_error(host + ": " + lookup_error_text(error));
   for (const addrinfo* entry = list.get();; entry = entry->ai_next) {
     try {
       return connected(entry->ai_family, entry->ai_addr, static_cast<socklen_t>(entry->ai_addrlen), deadline);

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "platform/own_process.h"
+#include "platform/regular_file.h"
 #include "platform/thread.h"
 #include "server/flights/flight_files.h"
 #include "server/flights/flight_writer.h"
@@ -139,15 +140,6 @@ std::vector<std::string> names_in(int folder, std::string_view prefix, std::stri
   return names;
 }
 
-void write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t size = ::write(file, bytes.data(), bytes.size());
-    if (size < 0 && errno != EINTR) fail("write");
-    if (size > 0) bytes.remove_prefix(static_cast<std::size_t>(size));
-  }
-  if (::fsync(file) != 0) fail("fsync");
-}
-
 }  // namespace
 
 void write_flights(int socket, const FlightFolder& folder) {
@@ -239,7 +231,8 @@ void FlightFolder::keep(std::string name, std::string_view bytes) const {
   UniqueFd file(::openat(folder_.get(), unfinished.c_str(), kCreate, kMode));
   if (!file) fail("create");
   try {
-    write_all(file.get(), bytes);
+    if (write_all(file.get(), bytes) != 0) fail("write");
+    if (::fsync(file.get()) != 0) fail("fsync");
     struct stat other {};
     if (::fstatat(folder_.get(), name.c_str(), &other, AT_SYMLINK_NOFOLLOW) == 0 &&
         (!S_ISREG(other.st_mode) || other.st_uid != owner_))

@@ -4,18 +4,12 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <memory>
 #include <stdexcept>
 
 #include "platform/own_process.h"
 
 namespace igpu::exporter {
 namespace {
-
-struct FreeAddresses {
-  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
-};
-using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
 constexpr int kBacklog = 4096;  // the kernel caps it at net.core.somaxconn
 
@@ -24,10 +18,9 @@ Addresses lookup(const ListenAddress& address, std::string& why) {
   hints.ai_family = address.kind == ListenAddress::Kind::ipv6 ? AF_INET6 : AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = address.kind == ListenAddress::Kind::ipv6 ? AI_NUMERICHOST : 0;
-  addrinfo* list = nullptr;
-  const int error = look_up(address.host.c_str(), nullptr, hints, &list);
-  if (error != 0) why = lookup_error_text(error);
-  return Addresses(error == 0 ? list : nullptr);
+  Addresses list;
+  if (const int error = look_up(address.host, nullptr, hints, list); error != 0) why = lookup_error_text(error);
+  return list;
 }
 
 // IPv4 first: "localhost" is 127.0.0.1.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,9 +13,19 @@
 #include "server/pages/metrics_handler.h"
 #include "server/pages/scrape_source.h"
 #include "server/self/own_metrics.h"
-#include "server/service/readiness.h"
 
 namespace igpu::exporter {
+
+// The state of the program's life cycle, for /-/ready.
+class Readiness {
+ public:
+  enum class State { starting, ready, draining };
+  State state() const { return state_.load(); }
+  void set(State state) { state_.store(state); }
+
+ private:
+  std::atomic<State> state_ = State::starting;
+};
 
 // The flight recorder, if there is one.
 struct FlightAccess {

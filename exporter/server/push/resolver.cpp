@@ -1,41 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/push/resolver.h"
 
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <array>
 #include <cstdlib>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "igpu/words.h"
+#include "platform/sockets.h"
 
 namespace igpu::exporter {
 namespace {
 
 constexpr std::size_t kMostAddresses = 8;
 
-struct FreeAddresses {
-  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
-};
-
 // The addresses, separated by commas, or a code of getaddrinfo(3).
-HelperAnswer look_up(const PushEndpoint& endpoint) {
+HelperAnswer looked_up(const PushEndpoint& endpoint) {
   HelperAnswer answer;
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  addrinfo* first = nullptr;
-  const int error = ::getaddrinfo(endpoint.host.c_str(), nullptr, &hints, &first);
-  answer.code = static_cast<std::uint32_t>(error);
-  if (error != 0) return answer;
-  const std::unique_ptr<addrinfo, FreeAddresses> list(first);
+  Addresses list;
+  answer.code = static_cast<std::uint32_t>(look_up(endpoint.host, nullptr, hints, list));
   std::vector<std::string> found;
-  for (const addrinfo* at = first; at != nullptr && found.size() < kMostAddresses; at = at->ai_next) {
+  for (const addrinfo* at = list.get(); at != nullptr && found.size() < kMostAddresses; at = at->ai_next) {
     std::array<char, INET6_ADDRSTRLEN> text{};
     if (::getnameinfo(at->ai_addr, at->ai_addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0)
       found.emplace_back(text.data());
@@ -50,12 +39,12 @@ void prepare_to_resolve(const PushEndpoint& endpoint) {
   // With two servers that do not answer and one search domain, 8 s: less than an attempt to deliver has, so that there
   // is time for the address that worked.
   (void)::setenv("RES_OPTIONS", "timeout:2 attempts:1", 0);
-  (void)look_up(endpoint);
+  (void)looked_up(endpoint);
 }
 
 void serve_addresses(int socket, const PushEndpoint& endpoint) {
   serve_requests(socket, 0, 0, [&](const HelperRequest&) -> std::optional<HelperAnswer> {
-    return has_more_requests(socket) ? HelperAnswer() : look_up(endpoint);  // one that was given up needs none
+    return has_more_requests(socket) ? HelperAnswer() : looked_up(endpoint);  // one that was given up needs none
   });
 }
 

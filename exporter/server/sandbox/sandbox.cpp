@@ -14,6 +14,7 @@
 #include "igpu/unique_fd.h"
 #include "igpu/words.h"
 #include "platform/own_process.h"
+#include "platform/spawn.h"
 #include "server/sandbox/privileges.h"
 #include "server/sandbox/sandbox.h"
 #include "server/sandbox/seccomp_filter.h"
@@ -234,9 +235,7 @@ SandboxOutcomes try_sandbox(const SandboxPlan& plan) {
     if (size <= 0) break;
     text.append(buffer.data(), static_cast<std::size_t>(size));
   }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  (void)wait_for_exit(child);
   SandboxOutcomes reported;
   return read_back(text, reported) ? reported : outcomes;
 }

@@ -150,28 +150,6 @@ bool weaker_header(const WebConfig& before, const WebConfig& after, std::string_
   return !is || weaker(*was, *is);
 }
 
-bool weaker_hsts(const WebConfig& before, const WebConfig& after) {
-  return weaker_header(before, after, "Strict-Transport-Security", weaker_max_age);
-}
-
-// Whether a policy allows more than another cannot be decided here.
-bool weaker_csp(const WebConfig& before, const WebConfig& after) {
-  return weaker_header(before, after, "Content-Security-Policy", any_change);
-}
-
-bool weaker_frame_options(const WebConfig& before, const WebConfig& after) {
-  return weaker_header(before, after, "X-Frame-Options", denied);
-}
-
-bool weaker_content_type_options(const WebConfig& before, const WebConfig& after) {
-  return weaker_header(before, after, "X-Content-Type-Options", any_change);
-}
-
-// "0" and "1; mode=block" are both recommended; neither is weaker.
-bool weaker_xss_protection(const WebConfig& before, const WebConfig& after) {
-  return weaker_header(before, after, "X-XSS-Protection", truncated);
-}
-
 bool weaker_users(const WebConfig& before, const WebConfig& after) {
   return !before.users.empty() && after.users.empty();
 }
@@ -189,6 +167,7 @@ bool weaker_burst(const WebConfig& before, const WebConfig& after) {
 struct KeyStrength {
   std::string_view key;
   bool (*weaker)(const WebConfig& before, const WebConfig& after);
+  CompareValues weaker_value = nullptr;  // of a header: its key is its name
 };
 
 // One row per key of the file that can be weaker, in the order of the documentation. The others: the server's identity,
@@ -205,11 +184,11 @@ constexpr auto kStrengths = std::to_array<KeyStrength>({
     {"cipher_suites", with_tls<weaker_suites>},
     {"prefer_server_cipher_suites", with_tls<weaker_preference>},
     {"curve_preferences", with_tls<weaker_groups>},
-    {"Strict-Transport-Security", weaker_hsts},
-    {"Content-Security-Policy", weaker_csp},
-    {"X-Frame-Options", weaker_frame_options},
-    {"X-Content-Type-Options", weaker_content_type_options},
-    {"X-XSS-Protection", weaker_xss_protection},
+    {"Strict-Transport-Security", nullptr, weaker_max_age},
+    {"Content-Security-Policy", nullptr, any_change},  // whether a policy allows more cannot be decided here
+    {"X-Frame-Options", nullptr, denied},
+    {"X-Content-Type-Options", nullptr, any_change},
+    {"X-XSS-Protection", nullptr, truncated},  // "0" and "1; mode=block" are both recommended; neither is weaker
     {"basic_auth_users", weaker_users},
     {"interval", weaker_interval},
     {"burst", weaker_burst},
@@ -220,7 +199,10 @@ constexpr auto kStrengths = std::to_array<KeyStrength>({
 std::string weaker_keys(const WebConfig& before, const WebConfig& after) {
   std::string keys;
   for (const KeyStrength& strength : kStrengths) {
-    if (!strength.weaker(before, after)) continue;
+    const bool weaker = strength.weaker_value != nullptr
+                            ? weaker_header(before, after, strength.key, strength.weaker_value)
+                            : strength.weaker(before, after);
+    if (!weaker) continue;
     keys += keys.empty() ? "" : ", ";
     keys += strength.key;
   }

@@ -7,7 +7,6 @@
 #include "cli/command_line.h"
 #include "cli/options.h"
 #include "cli/usage_error.h"
-#include "server/flight_start.h"
 
 using namespace igpu;
 using namespace igpu::exporter;

@@ -6,8 +6,12 @@
 #include <stop_token>
 
 #include "cli/options.h"
+#include "igpu/flight.h"
 #include "igpu/log.h"
+#include "igpu/options.h"
 #include "igpu/page.h"
+#include "igpu/unique_fd.h"
+#include "server/flights/flight_writer.h"
 #include "server/push/push_metrics.h"
 #include "server/sandbox/sandbox.h"
 
@@ -42,5 +46,11 @@ class PushSetup {
   struct State;
   const std::unique_ptr<State> state_;
 };
+
+// The process that writes into --flight.directory; none without it. Throws std::runtime_error where there is none.
+UniqueFd start_flight_writer(const Options& options, const Sandbox& sandbox);
+// What hands flights over to it. Null without a writer.
+std::unique_ptr<FlightKeeper> start_flight_keeper(const Options& options, const std::shared_ptr<const Flights>& flights,
+                                                  UniqueFd writer, Log& log);
 
 }  // namespace igpu::exporter
