@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "level_zero/call_lines.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "text/formatted.h"
-#include "text/html.h"
+#include "text/unicode.h"
 
 namespace igpu::exporter {
 namespace {

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 // The calls of a Level Zero program, one row for each: from a CSV in the format of the validation layer's System
@@ -44,5 +45,36 @@ std::optional<Rows> read_csv(std::string_view text);
 std::optional<Rows> read_log(std::span<const std::byte> log);
 // The log as a CSV. False if it is not a log.
 bool write_csv(std::span<const std::byte> log, std::ostream& out);
+// The log as one line for each call, with the fields that the System Resource Tracker logs, and at the end the growth of
+// resident memory by kind, which that tool takes for leaks. False if it is not a log.
+bool write_call_lines(std::span<const std::byte> log, std::ostream& out);
+
+struct FunctionUse {
+  std::string function;
+  std::uint64_t calls = 0;
+  double megabytes = 0;  // by which resident memory grew over its calls
+  double mean() const { return calls == 0 ? 0 : megabytes / static_cast<double>(calls); }
+};
+
+// A destroy over which resident memory grew. That is how the known tool finds leaks; it is a guess.
+struct GrowthEvent {
+  double seconds = 0;
+  std::string function;
+  double megabytes = 0;
+};
+
+struct Statistics {
+  std::vector<FunctionUse> functions;
+  std::vector<GrowthEvent> growth;
+  double seconds = 0;
+  std::int64_t peak_resident = 0;  // kB
+  std::uint64_t peak_total_bytes = 0;
+};
+
+Statistics statistics_of(const Rows& rows);
+
+// The first `most` functions by what `of` says, largest first; those with 0 are left out.
+std::vector<std::pair<std::string, double>> top(const Statistics& statistics, std::size_t most,
+                                                double (*of)(const FunctionUse&));
 
 }  // namespace igpu::exporter

@@ -3,9 +3,9 @@
 #include <initializer_list>
 
 #include "level_zero/chart.h"
+#include "level_zero/event_rows.h"
 #include "level_zero/report.h"
-#include "level_zero/statistics.h"
-#include "text/html.h"
+#include "text/unicode.h"
 
 namespace igpu::exporter {
 namespace {

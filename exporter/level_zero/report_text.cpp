@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "level_zero/event_rows.h"
 #include "level_zero/report.h"
-#include "level_zero/statistics.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
 

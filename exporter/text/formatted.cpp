@@ -2,6 +2,7 @@
 #include "text/formatted.h"
 
 #include <array>
+#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 
@@ -14,6 +15,24 @@ std::string formatted(const char* format, ...) {
   (void)std::vsnprintf(text.data(), text.size(), format, values);
   va_end(values);
   return text.data();
+}
+
+std::tm utc_of(std::time_t unix_seconds) {
+  using namespace std::chrono;
+  const sys_seconds time{seconds(unix_seconds)};
+  const auto day = floor<days>(time);
+  const year_month_day date(day);
+  const hh_mm_ss of_day(time - day);
+  std::tm utc{};
+  utc.tm_year = static_cast<int>(date.year()) - 1900;
+  utc.tm_mon = static_cast<int>(static_cast<unsigned>(date.month())) - 1;
+  utc.tm_mday = static_cast<int>(static_cast<unsigned>(date.day()));
+  utc.tm_hour = static_cast<int>(of_day.hours().count());
+  utc.tm_min = static_cast<int>(of_day.minutes().count());
+  utc.tm_sec = static_cast<int>(of_day.seconds().count());
+  utc.tm_wday = static_cast<int>(weekday(day).c_encoding());
+  utc.tm_yday = static_cast<int>((day - sys_days(date.year() / January / 1)).count());
+  return utc;
 }
 
 }  // namespace igpu::exporter

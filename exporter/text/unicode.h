@@ -36,4 +36,8 @@ std::string cut_to_cells(std::string_view text, int cells);
 // text padded with spaces to a width in cells.
 std::string padded(std::string_view text, std::size_t width);
 
+// For text and for attribute values in quotes, in HTML and in SVG. Unsafe characters, some of which XML forbids, become
+// '?' as in clean_text(), except line ends.
+std::string html_escaped(std::string_view text);
+
 }  // namespace igpu::exporter

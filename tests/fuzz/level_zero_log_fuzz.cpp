@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "fuzz/fuzz_target.h"
-#include "level_zero/call_lines.h"
 #include "level_zero/event_rows.h"
 #include "level_zero/tracker/log_layout.h"
 

@@ -13,8 +13,8 @@
 
 #include "igpu/json_strings.h"
 #include "text/ascii.h"
+#include "text/formatted.h"
 #include "text/unicode.h"
-#include "text/utc.h"
 #include "trace/perfetto_writer.h"
 #include "view/format/json_writer.h"
 

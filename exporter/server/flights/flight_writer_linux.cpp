@@ -26,7 +26,6 @@
 #include "server/flights/flight_files.h"
 #include "server/flights/flight_writer.h"
 #include "text/formatted.h"
-#include "text/utc.h"
 
 namespace igpu::exporter {
 namespace {

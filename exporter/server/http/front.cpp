@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -30,10 +31,8 @@ constexpr std::uint64_t kFirstConnection = 256;
 // fraction of it.
 constexpr milliseconds kMoment(2);
 
-}  // namespace
-
 // The loop with its two threads, the requests of other threads to it, and its wake-up times.
-class Front::Loop {
+class Loop final : public Front {
  public:
   Loop(std::vector<UniqueSocket> listening, const FrontOptions& options, TlsContext tls, Responder& responder, Log& log)
       : responder_(responder),
@@ -41,18 +40,18 @@ class Front::Loop {
         exchanges_(state_, responder),
         acceptor_(std::move(listening), kFirstListening, state_, exchanges_, log) {}
 
-  void start() {
+  void start() override {
     if (state_.tls) {
       state_.handshakes.emplace(state_.options.handshakes, [this] { state_.poller.wake(); });
     }
     for (std::thread& thread : threads_) thread = std::thread([this] { take_turns(); });
   }
 
-  ~Loop() { stop(milliseconds(0)); }
+  ~Loop() override { Loop::stop(milliseconds(0)); }
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  void answer(Ticket ticket, Answer answer) {
+  void answer(Ticket ticket, Answer answer) override {
     bool first = false;
     {
       const std::lock_guard lock(mutex_);
@@ -62,7 +61,7 @@ class Front::Loop {
     if (first) state_.poller.wake();
   }
 
-  void publish(Event event) {
+  void publish(Event event) override {
     {
       const std::lock_guard lock(mutex_);
       event_ = std::move(event);
@@ -70,14 +69,14 @@ class Front::Loop {
     state_.poller.wake();
   }
 
-  bool responds(milliseconds at_most) {
+  bool responds(milliseconds at_most) override {
     std::unique_lock lock(mutex_);
     const std::uint64_t question = ++asked_;
     state_.poller.wake();
     return answered_changed_.wait_for(lock, at_most, [&] { return answered_ >= question; });
   }
 
-  void stop(milliseconds grace) {
+  void stop(milliseconds grace) override {
     if (!threads_.front().joinable()) return;
     {
       const std::lock_guard lock(mutex_);
@@ -208,20 +207,11 @@ class Front::Loop {
   std::uint64_t asked_ = 0, answered_ = 0;
 };
 
-Front::Front(std::vector<UniqueSocket> listening, const FrontOptions& options, TlsContext tls, Responder& responder,
-             Log& log)
-    : loop_(std::make_unique<Loop>(std::move(listening), options, std::move(tls), responder, log)) {}
+}  // namespace
 
-Front::~Front() = default;
-
-void Front::start() { loop_->start(); }
-
-void Front::answer(Ticket ticket, Answer answer) { loop_->answer(ticket, std::move(answer)); }
-
-void Front::publish(Event event) { loop_->publish(std::move(event)); }
-
-bool Front::responds(std::chrono::milliseconds at_most) { return loop_->responds(at_most); }
-
-void Front::stop(std::chrono::milliseconds grace) { loop_->stop(grace); }
+std::unique_ptr<Front> make_front(std::vector<UniqueSocket> listening, const FrontOptions& options,
+                                  Front::TlsContext tls, Responder& responder, Log& log) {
+  return std::make_unique<Loop>(std::move(listening), options, std::move(tls), responder, log);
+}
 
 }  // namespace igpu::exporter

@@ -63,30 +63,25 @@ class Front {
   };
   using TlsContext = std::function<Tls()>;  // empty function: plain HTTP
 
-  // responder and log must outlive the front. Throws std::system_error.
-  Front(std::vector<UniqueSocket> listening, const FrontOptions& options, TlsContext tls, Responder& responder,
-        Log& log);
-  ~Front();
-  Front(const Front&) = delete;
-  Front& operator=(const Front&) = delete;
+  virtual ~Front() = default;  // calls stop()
 
-  void start();
+  virtual void start() = 0;
 
   // Call once for each submitted ticket that was not withdrawn; a client that has disconnected is not an error.
-  void answer(Ticket ticket, Answer answer);
+  virtual void answer(Ticket ticket, Answer answer) = 0;
 
   // The answer to ask_for_event().
-  void publish(Event event);
+  virtual void publish(Event event) = 0;
 
   // Whether the loop completes an iteration within that time.
-  bool responds(std::chrono::milliseconds at_most);
+  virtual bool responds(std::chrono::milliseconds at_most) = 0;
 
   // Accepts no more connections; waits up to `grace` for requests in progress. Idempotent.
-  void stop(std::chrono::milliseconds grace);
-
- private:
-  class Loop;
-  std::unique_ptr<Loop> loop_;
+  virtual void stop(std::chrono::milliseconds grace) = 0;
 };
+
+// responder and log must outlive the front. Throws std::system_error.
+std::unique_ptr<Front> make_front(std::vector<UniqueSocket> listening, const FrontOptions& options,
+                                  Front::TlsContext tls, Responder& responder, Log& log);
 
 }  // namespace igpu::exporter

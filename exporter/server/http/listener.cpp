@@ -35,13 +35,13 @@ std::vector<std::string> addresses_of(const std::vector<UniqueSocket>& sockets) 
 Listener::Listener(ListenerOptions options, std::vector<UniqueSocket> sockets, HttpHandler& handler, Log& log)
     : bound_(addresses_of(sockets)),
       responder_(options.workers, handler, log),
-      front_(std::move(sockets), within_limits(options.front), std::move(options.tls), responder_, log) {
-  responder_.deliver_to(front_);
-  front_.start();
+      front_(make_front(std::move(sockets), within_limits(options.front), std::move(options.tls), responder_, log)) {
+  responder_.deliver_to(*front_);
+  front_->start();
 }
 
 void Listener::stop(std::chrono::milliseconds grace) {
-  front_.stop(grace);
+  front_->stop(grace);
   responder_.stop();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,7 @@ class Listener {
   const std::vector<std::string>& bound() const { return bound_; }
 
   // Whether connections are served, for the watchdog.
-  bool responds(std::chrono::milliseconds at_most) { return front_.responds(at_most); }
+  bool responds(std::chrono::milliseconds at_most) { return front_->responds(at_most); }
 
   // Rejects new connections, waits up to `grace` for answers in progress, and stops. Idempotent.
   void stop(std::chrono::milliseconds grace);
@@ -42,7 +43,7 @@ class Listener {
  private:
   const std::vector<std::string> bound_;
   Responder responder_;
-  Front front_;
+  const std::unique_ptr<Front> front_;
 };
 
 }  // namespace igpu::exporter

@@ -18,7 +18,7 @@
 
 #include "server/http/framing.h"
 #include "text/ascii.h"
-#include "text/utc.h"
+#include "text/formatted.h"
 
 namespace igpu::exporter {
 namespace {

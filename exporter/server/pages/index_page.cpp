@@ -7,7 +7,7 @@
 #include "igpu/words.h"
 #include "platform/build_info.h"
 #include "text/ascii.h"
-#include "text/html.h"
+#include "text/unicode.h"
 #include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"
 #include "view/report/no_gpu.h"

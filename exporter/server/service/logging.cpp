@@ -11,8 +11,8 @@
 
 #include "platform/standard_streams.h"
 #include "platform/thread.h"
+#include "text/formatted.h"
 #include "text/unicode.h"
-#include "text/utc.h"
 
 namespace igpu::exporter {
 namespace {

@@ -4,7 +4,7 @@
 #include <ctime>
 #include <optional>
 
-#include "text/utc.h"
+#include "text/formatted.h"
 #include "view/format/number.h"
 
 namespace igpu::exporter {

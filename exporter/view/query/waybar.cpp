@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "text/html.h"
+#include "text/unicode.h"
 #include "view/format/json_writer.h"
 
 namespace igpu::exporter::query {

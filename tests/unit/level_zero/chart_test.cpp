@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "text/html.h"
+#include "text/unicode.h"
 
 using namespace igpu::exporter;
 

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "support/sample_page.h"
-#include "text/html.h"
+#include "text/unicode.h"
 
 using namespace igpu;
 using exporter::html_escaped;
