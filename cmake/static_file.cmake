@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What only the static file has: terminals, man pages and completions, and the commands that print and install.
-target_sources(exporter_parts PRIVATE setup/documents_command.cpp setup/setup_command.cpp setup/static_file/begin.cpp)
+target_sources(exporter_parts PRIVATE setup/setup_command.cpp setup/static_file/begin.cpp)
 
 # Descriptions of the usual terminals, in the form that ncurses takes from the environment.
 find_program(INFOCMP_PROGRAM infocmp REQUIRED)

@@ -21,7 +21,7 @@
 #include "text/unicode.h"
 #include "view/intel_gpu_top/intel_gpu_top_arguments.h"
 #ifdef IGPU_STATIC
-#include "setup/static_file/begin.h"
+#include "setup/static_file/documents.h"
 #endif
 
 namespace igpu::exporter {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/recording.h"
-
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -25,6 +23,7 @@
 #include "text/formatted.h"
 #include "text/unicode.h"
 #include "trace/perfetto_writer.h"
+#include "trace/trace_arguments.h"
 
 extern char** environ;
 

@@ -30,4 +30,10 @@ struct TraceArguments {
   std::optional<double> from_seconds, to_seconds;  // since the first event
 };
 
+// Runs `trace record`. Prints errors. Returns the exit status; that of the recorded command if there is one.
+int record_trace(const TraceArguments& arguments);
+
+// The error message for a recorder that could not be opened.
+std::string explained(const JobRecorderError& error, const JobRecorderOptions& options);
+
 }  // namespace igpu::exporter

@@ -12,7 +12,6 @@
 #include "platform/regular_file.h"
 #include "text/unicode.h"
 #include "trace/job_report.h"
-#include "trace/recording.h"
 #include "trace/trace_arguments.h"
 #include "trace/trace_file.h"
 

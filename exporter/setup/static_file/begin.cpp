@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "setup/static_file/begin.h"
-
 #include <nss.h>
 
 #include <cstdlib>
@@ -10,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "setup/static_file/documents.h"
 #include "static_file/embedded/terminals.h"
 
 namespace igpu::exporter {

@@ -7,7 +7,7 @@
 #include "cli/command_line.h"
 #include "cli/options.h"
 #include "cli/usage_error.h"
-#include "trace/recording.h"
+#include "trace/trace_arguments.h"
 
 using namespace igpu;
 using namespace igpu::exporter;

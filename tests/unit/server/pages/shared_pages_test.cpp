@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/shared_pages.h"
-
 #include <doctest/doctest.h>
 
 #include <memory>
 #include <string>
 
+#include "server/pages/metrics_handler.h"
 #include "support/fake_http.h"
 
 using namespace igpu;
