@@ -17,8 +17,6 @@ class Symbols {
  public:
   Symbols();
   ~Symbols();
-  Symbols(const Symbols&) = delete;
-  Symbols& operator=(const Symbols&) = delete;
 
   std::string describe(const LevelZeroFrame& frame);
 

@@ -25,8 +25,6 @@ class Poller {
 
   Poller();  // throws std::system_error
   ~Poller();
-  Poller(const Poller&) = delete;
-  Poller& operator=(const Poller&) = delete;
 
   void add(int socket, std::uint32_t events, std::uint64_t number);
   void change(int socket, std::uint32_t events, std::uint64_t number);

@@ -83,8 +83,6 @@ class NewFile {
 
   NewFile(const std::string& path, mode_t mode);
   ~NewFile();
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
 
   // Writes the bytes and renames the file to its final name. An existing file is replaced only if it is a regular file.
   void finish(std::string_view bytes, Existing existing);

@@ -23,8 +23,6 @@ class EndPostponed {
  public:
   EndPostponed();
   ~EndPostponed();
-  EndPostponed(const EndPostponed&) = delete;
-  EndPostponed& operator=(const EndPostponed&) = delete;
 
  private:
   struct State;
@@ -54,8 +52,6 @@ class Alarm {
  public:
   Alarm();  // throws std::system_error
   ~Alarm();
-  Alarm(const Alarm&) = delete;
-  Alarm& operator=(const Alarm&) = delete;
 
   // Thread-safe. Setting it again replaces the earlier time, and what expired before.
   void set(std::chrono::milliseconds after);  // at least 1

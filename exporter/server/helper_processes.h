@@ -31,8 +31,6 @@ class PushSetup {
   // privileges are dropped and other threads exist. Throws std::invalid_argument for a proxy that cannot be used.
   PushSetup(const PushOptions& options, const Sandbox& sandbox, const Environment& environment);
   ~PushSetup();
-  PushSetup(const PushSetup&) = delete;
-  PushSetup& operator=(const PushSetup&) = delete;
 
   void wait_until_started();  // throws std::runtime_error with the reason
 

@@ -75,8 +75,6 @@ class OutputFile {
  public:
   explicit OutputFile(const std::string& path)
       : path_(path), is_new_(::access(path.c_str(), F_OK) != 0), fd_(opened(path)) {}
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile() {
     if (is_new_ && !begun_) ::unlink(path_.c_str());
   }

@@ -64,8 +64,6 @@ class FlightKeeper {
   FlightKeeper(std::shared_ptr<const Flights> flights, UniqueFd socket, Log& log,
                std::chrono::milliseconds time_limit = std::chrono::seconds(60));
   ~FlightKeeper() = default;  // may wait a few seconds for a flight that is being written
-  FlightKeeper(const FlightKeeper&) = delete;
-  FlightKeeper& operator=(const FlightKeeper&) = delete;
 
   // Call once, on a thread whose rights the new thread may inherit.
   void start();

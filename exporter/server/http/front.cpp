@@ -48,8 +48,6 @@ class Loop final : public Front {
   }
 
   ~Loop() override { Loop::stop(milliseconds(0)); }
-  Loop(const Loop&) = delete;
-  Loop& operator=(const Loop&) = delete;
 
   void answer(Ticket ticket, Answer answer) override {
     bool first = false;

@@ -32,8 +32,6 @@ class Handshakes {
   // finished: called on any thread when finished steps are available.
   Handshakes(unsigned threads, std::function<void()> finished);
   ~Handshakes();
-  Handshakes(const Handshakes&) = delete;
-  Handshakes& operator=(const Handshakes&) = delete;
 
   // Continues a handshake. client: HttpRequest::client().
   void submit(Ticket ticket, const std::string& client, std::unique_ptr<Stream> stream);

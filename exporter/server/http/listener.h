@@ -28,8 +28,6 @@ class Listener {
   // listener.
   Listener(ListenerOptions options, std::vector<UniqueSocket> sockets, HttpHandler& handler, Log& log);
   ~Listener() { stop(std::chrono::milliseconds(0)); }
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
 
   // The addresses it listens on, with the port selected for port 0: "[::]:10068", "127.0.0.1:41234", "unix:/run/x".
   const std::vector<std::string>& bound() const { return bound_; }

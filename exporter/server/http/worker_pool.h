@@ -27,8 +27,6 @@ class WorkerPool {
   // Starts one thread; throws std::system_error if it cannot.
   WorkerPool(unsigned most_threads, Run run);
   ~WorkerPool();
-  WorkerPool(const WorkerPool&) = delete;
-  WorkerPool& operator=(const WorkerPool&) = delete;
 
   // By one thread at a time. If another is needed and cannot be started, the job waits for one of those that run.
   void submit(Job job);

@@ -84,8 +84,6 @@ class MetricsHandler {
   // All of them must outlive the handler.
   MetricsHandler(const MetricsHandlerOptions& options, ScrapeSource& source, const RequestMetrics& requests);
   ~MetricsHandler();
-  MetricsHandler(const MetricsHandler&) = delete;
-  MetricsHandler& operator=(const MetricsHandler&) = delete;
 
   void handle(const HttpRequest& request, HttpResponse& response);
 

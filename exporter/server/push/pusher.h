@@ -105,8 +105,6 @@ class PushDelivery {
  public:
   PushDelivery(std::unique_ptr<PushTarget> target, PushCounters& counters, Log& log);
   ~PushDelivery();  // abandons the current attempt
-  PushDelivery(const PushDelivery&) = delete;
-  PushDelivery& operator=(const PushDelivery&) = delete;
 
   void start();  // the thread that delivers
   // Queues a reading. One thread at a time; never waits for the network.
@@ -141,8 +139,6 @@ class Pusher {
  public:
   Pusher(Nanoseconds interval, ReadPage read, Log& log) : interval_(interval), read_(std::move(read)), log_(log) {}
   ~Pusher();  // does not wait for receivers or collectors
-  Pusher(const Pusher&) = delete;
-  Pusher& operator=(const Pusher&) = delete;
 
   // Call before start().
   void add(std::unique_ptr<PushTarget> target, PushCounters& counters);

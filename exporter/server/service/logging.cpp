@@ -2,6 +2,7 @@
 #include "server/service/logging.h"
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <cstdio>
 #include <ctime>
@@ -18,17 +19,8 @@ namespace igpu::exporter {
 namespace {
 
 std::string_view name_of(LogLevel level) {
-  switch (level) {
-    case LogLevel::debug:
-      return "debug";
-    case LogLevel::info:
-      return "info";
-    case LogLevel::warn:
-      return "warn";
-    case LogLevel::error:
-      return "error";
-  }
-  return "error";
+  constexpr std::array<std::string_view, 4> kNames{"debug", "info", "warn", "error"};
+  return kNames[static_cast<std::size_t>(level)];
 }
 
 bool needs_quotes(std::string_view text) {

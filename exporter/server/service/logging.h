@@ -30,8 +30,6 @@ class StderrLog final : public Log {
  public:
   StderrLog(LogLevel level, LogFormat format);
   ~StderrLog() override;  // calls finish()
-  StderrLog(const StderrLog&) = delete;
-  StderrLog& operator=(const StderrLog&) = delete;
 
   void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {}) override;
 

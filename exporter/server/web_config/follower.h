@@ -35,8 +35,6 @@ class WebConfigFollower final : public WebConfigSource {
   WebConfigFollower(std::string path, Log& log);
   WebConfigFollower(std::string path, Log& log, Options options);
   ~WebConfigFollower() override;
-  WebConfigFollower(const WebConfigFollower&) = delete;
-  WebConfigFollower& operator=(const WebConfigFollower&) = delete;
 
   // Starts the thread, which inherits the caller's privileges. Before that files are not checked again.
   void start();

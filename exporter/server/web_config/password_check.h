@@ -64,8 +64,6 @@ class PasswordCheck {
   PasswordCheck() : PasswordCheck(Limits()) {}
   explicit PasswordCheck(const Limits& limits);
   ~PasswordCheck();
-  PasswordCheck(const PasswordCheck&) = delete;
-  PasswordCheck& operator=(const PasswordCheck&) = delete;
 
   // users must not be empty. client: anything that identifies the client.
   Outcome check(const Users& users, const Credentials& credentials, std::string_view client = {});
