@@ -17,7 +17,6 @@
 #include "platform/standard_streams.h"
 #include "platform/watched_files.h"
 #include "server/sandbox/privileges.h"
-#include "server/start_failure.h"
 #include "text/unicode.h"
 #include "view/intel_gpu_top/intel_gpu_top_arguments.h"
 #ifdef IGPU_STATIC

@@ -8,7 +8,7 @@
 #include "igpu/missing.h"
 #include "igpu/monitor.h"
 #include "platform/build_info.h"
-#include "text/wrap.h"
+#include "text/unicode.h"
 
 namespace igpu::exporter {
 namespace {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <exception>
+#include <string>
 #include <string_view>
+
+#include "platform/own_process.h"
 
 namespace igpu::exporter {
 
@@ -11,5 +15,8 @@ int print(std::string_view text);
 
 // How wide it is: the terminal's width, or that of COLUMNS, or 80.
 int columns_of_output();
+
+// The error's message; if memory or threads were exhausted, also which of them, the limit that applies, and a hint.
+std::string explained(const std::exception& error, const ProcessLimits& limits);
 
 }  // namespace igpu::exporter

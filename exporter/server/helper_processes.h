@@ -12,8 +12,8 @@
 #include "igpu/page.h"
 #include "igpu/unique_fd.h"
 #include "server/flights/flight_writer.h"
-#include "server/push/push_metrics.h"
 #include "server/sandbox/sandbox.h"
+#include "server/self/own_metrics.h"
 
 namespace igpu::exporter {
 

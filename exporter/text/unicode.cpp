@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "igpu/words.h"
+
 namespace igpu::exporter {
 namespace {
 
@@ -38,6 +40,37 @@ bool is_in(const Range (&ranges)[N], char32_t character) {
 
 // Separators of lines and paragraphs, and what changes the direction of the text after it.
 constexpr Range kReordering[] = {{0x61c, 0x61c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+
+class Wrapper {
+ public:
+  Wrapper(std::string& out, std::size_t indent, std::size_t width) : out_(out), indent_(indent), width_(width) {
+    const std::size_t line = out.rfind('\n');
+    column_ =
+        static_cast<std::size_t>(cell_width(std::string_view(out).substr(line == std::string::npos ? 0 : line + 1)));
+  }
+  void add(std::string_view piece) {
+    const std::size_t blank = first_ ? 0 : 1;
+    const auto cells = static_cast<std::size_t>(cell_width(piece));
+    if (column_ + blank + cells > width_ && (column_ > indent_ || !first_)) {
+      out_ += '\n';
+      out_.append(indent_, ' ');
+      column_ = indent_;
+    } else if (blank > 0) {
+      out_ += ' ';
+      ++column_;
+    }
+    out_ += piece;
+    column_ += cells;
+    first_ = false;
+  }
+
+ private:
+  std::string& out_;
+  const std::size_t indent_;
+  const std::size_t width_;
+  std::size_t column_;
+  bool first_ = true;
+};
 
 }  // namespace
 
@@ -163,6 +196,18 @@ std::string html_escaped(std::string_view text) {
     }
   }
   return out;
+}
+
+void append_wrapped(std::string& out, std::string_view text, std::size_t indent, std::size_t width) {
+  Wrapper wrapper(out, indent, width);
+  while (!text.empty()) {
+    if (const std::string_view word = take_until(text, ' '); !word.empty()) wrapper.add(word);
+  }
+}
+
+void append_wrapped(std::string& out, const std::vector<std::string>& items, std::size_t indent, std::size_t width) {
+  Wrapper wrapper(out, indent, width);
+  for (std::size_t i = 0; i < items.size(); ++i) wrapper.add(items[i] + (i + 1 < items.size() ? "," : ""));
 }
 
 }  // namespace igpu::exporter

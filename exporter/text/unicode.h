@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // Untrusted text that people see, whatever the locale is: names of processes, devices, files and libraries. Text in
 // formats only has to be UTF-8: valid_utf8().
@@ -39,5 +40,16 @@ std::string padded(std::string_view text, std::size_t width);
 // For text and for attribute values in quotes, in HTML and in SVG. Unsafe characters, some of which XML forbids, become
 // '?' as in clean_text(), except line ends.
 std::string html_escaped(std::string_view text);
+
+// The usual width of a terminal, and a comfortable line length.
+inline constexpr std::size_t kTextWidth = 80;
+
+// Appends text word by word to the last line of out; further lines begin at column indent. A word is never broken,
+// however long. No newline at the end.
+void append_wrapped(std::string& out, std::string_view text, std::size_t indent, std::size_t width = kTextWidth);
+
+// The same with a list, "a, b, c": lines break between items only.
+void append_wrapped(std::string& out, const std::vector<std::string>& items, std::size_t indent,
+                    std::size_t width = kTextWidth);
 
 }  // namespace igpu::exporter

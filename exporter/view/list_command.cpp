@@ -8,7 +8,6 @@
 #include "igpu/model.h"
 #include "igpu/monitor.h"
 #include "text/unicode.h"
-#include "text/wrap.h"
 #include "view/chosen_gpus.h"
 #include "view/report/gpu_json.h"
 #include "view/report/gpu_summary.h"

@@ -13,11 +13,11 @@
 #include "support/run_program.h"
 #include "support/sanitizers.h"
 #include "support/scratch_folder.h"
-#include "text/wrap.h"
+#include "text/unicode.h"
 
 using namespace igpu::test;
 using igpu::exporter::kTextWidth;
-using igpu::exporter::text_width;
+using igpu::exporter::cell_width;
 using Json = nlohmann::json;
 
 namespace {
@@ -164,7 +164,7 @@ TEST_CASE("what docs/tracing.md shows on the sample recording works") {
     if (line.ends_with("--format csv")) CHECK(lines(outcome.output).size() > 50);
     if (line.ends_with("--by workload")) CHECK(holds(outcome, "channel-1.service"));
     if (line.ends_with("--width 80"))
-      for (const std::string& row : lines(outcome.output)) CHECK_MESSAGE(text_width(row) <= 80, row);
+      for (const std::string& row : lines(outcome.output)) CHECK_MESSAGE(cell_width(row) <= 80, row);
   }
   CHECK(commands == 6);
 }
@@ -287,7 +287,7 @@ TEST_CASE("the output of every command fits 80 columns") {
       CAPTURE(command);
       for (const std::string& line : lines(run({command, std::string("--simulate=") + profile}).output)) {
         CAPTURE(line);
-        CHECK(text_width(line) <= kTextWidth);
+        CHECK(static_cast<std::size_t>(cell_width(line)) <= kTextWidth);
       }
     }
   }

@@ -10,10 +10,9 @@
 #include "igpu/monitor.h"
 #include "platform/build_info.h"
 #include "server/flights/flight_files.h"
-#include "server/push/push_metrics.h"
 #include "server/self/own_metrics.h"
 #include "server/web_config/follower.h"
-#include "text/wrap.h"
+#include "text/unicode.h"
 #include "view/format/openmetrics.h"
 
 namespace igpu::test {

@@ -12,7 +12,7 @@ set_tests_properties("windows/program" "windows/packages" PROPERTIES
 
 # Suites that name nothing of Linux, as they are, but for two cases: one with paths of Linux, one with its commands.
 set(program_tests
-  fake/capture/asked_machine cli/command_line server/doctor/doctor_report cli/flights_flags level_zero/level_zero_flags cli/settings server/start_failure
+  fake/capture/asked_machine cli/command_line server/doctor/doctor_report cli/flights_flags level_zero/level_zero_flags cli/settings cli/start_failure
   view/stats/stats_summary view/stats/stats_table server/flights/flight_list view/format/gzip view/format/intel_gpu_top view/format/json_lines view/format/negotiation
   view/format/number view/format/openmetrics view/format/prometheus_text view/format/stats_formats server/http/connection_table server/http/exposure server/http/framing
   server/http/listen_address server/http/places server/http/query run/scan_burst server/pages/api server/pages/in_flight server/pages/index_page

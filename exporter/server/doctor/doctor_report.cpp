@@ -7,7 +7,6 @@
 #include "platform/build_info.h"
 #include "text/ascii.h"
 #include "text/unicode.h"
-#include "text/wrap.h"
 #include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"
 #include "view/report/no_gpu.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "platform/poller.h"
+#include "platform/sockets.h"
 #include "server/http/connection_table.h"
 #include "server/http/front.h"
 #include "server/http/handshakes.h"

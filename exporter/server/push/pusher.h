@@ -18,9 +18,9 @@
 #include "igpu/log.h"
 #include "igpu/page.h"
 #include "igpu/units.h"
-#include "server/push/push_metrics.h"
 #include "server/push/push_target.h"
 #include "server/push/wait.h"
+#include "server/self/own_metrics.h"
 
 namespace igpu::exporter {
 

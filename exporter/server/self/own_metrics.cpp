@@ -41,6 +41,23 @@ constexpr Metric<Flag, 1> kSandbox{"intel_gpu_exporter_sandbox",
                                    {"layer"}};
 constexpr std::array<const MetricDescriptor*, 3> kOwnMetrics{&kSandbox, &kDropped, &kRequests};
 
+constexpr Metric<Count, 1> kPushSamples{
+    "intel_gpu_exporter_push_samples_total", Kind::counter, "Samples delivered to this target.", {"target"}};
+constexpr Metric<Count, 1> kPushFailures{
+    "intel_gpu_exporter_push_failures_total",
+    Kind::counter,
+    "Attempts to deliver a reading to this target that failed; the log has the reason.",
+    {"target"}};
+constexpr Metric<Count, 1> kPushDropped{
+    "intel_gpu_exporter_push_dropped_total",
+    Kind::counter,
+    "Samples lost: the target refused them, or its queue was full of newer readings.",
+    {"target"}};
+constexpr Metric<Count, 1> kPushQueueLength{
+    "intel_gpu_exporter_push_queue_length", Kind::gauge, "Readings not yet delivered to this target.", {"target"}};
+constexpr std::array<const MetricDescriptor*, 4> kPushMetrics{&kPushSamples, &kPushFailures, &kPushDropped,
+                                                              &kPushQueueLength};
+
 }  // namespace
 
 std::span<const MetricDescriptor* const> process_metrics() { return kProcessMetrics; }
@@ -84,6 +101,18 @@ void add_sandbox_metrics(const SandboxOutcomes& outcomes, SampleList& out) {
   for (const Layer layer : kLayers) {
     const std::string_view label = to_string(layer);
     out.add(kSandbox, std::span(&label, 1), outcomes[static_cast<std::size_t>(layer)].on ? 1 : 0);
+  }
+}
+
+std::span<const MetricDescriptor* const> PushMetrics::metrics() { return kPushMetrics; }
+
+void PushMetrics::add_to(SampleList& out) const {
+  for (const PushCounters& of : targets_) {
+    const std::array<std::string_view, 1> labels{of.target};
+    out.add(kPushSamples, labels, static_cast<double>(of.samples.load()));
+    out.add(kPushFailures, labels, static_cast<double>(of.failures.load()));
+    out.add(kPushDropped, labels, static_cast<double>(of.dropped.load()));
+    out.add(kPushQueueLength, labels, static_cast<double>(of.queue_length.load()));
   }
 }
 

@@ -4,8 +4,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <span>
+#include <string>
+#include <utility>
 
 #include "igpu/page.h"
 #include "platform/own_process.h"
@@ -44,6 +47,24 @@ class RequestMetrics {
  private:
   static constexpr std::size_t kCodes = 600;
   std::array<std::atomic<std::uint64_t>, kCodes> counts_{};
+};
+
+struct PushCounters {
+  explicit PushCounters(std::string of) : target(std::move(of)) {}
+  const std::string target;
+  std::atomic<std::uint64_t> samples = 0, failures = 0, dropped = 0, queue_length = 0;
+};
+
+// Metrics about pushes; none without a target. Thread-safe once all targets are added.
+class PushMetrics {
+ public:
+  PushCounters& add(std::string target) { return targets_.emplace_back(std::move(target)); }
+
+  static std::span<const MetricDescriptor* const> metrics();
+  void add_to(SampleList& out) const;
+
+ private:
+  std::deque<PushCounters> targets_;
 };
 
 }  // namespace igpu::exporter

@@ -5,7 +5,6 @@
 
 #include "igpu/monitor.h"
 #include "text/unicode.h"
-#include "text/wrap.h"
 #include "view/format/json_writer.h"
 #include "view/query/query_output.h"
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "text/unicode.h"
-#include "text/wrap.h"
 #include "view/report/gpu_summary.h"
 
 namespace igpu::exporter {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/wrap.h"
-
 #include <doctest/doctest.h>
 
+#include "text/unicode.h"
+
 using igpu::exporter::append_wrapped;
-using igpu::exporter::text_width;
+using igpu::exporter::cell_width;
 
 TEST_SUITE_BEGIN("wrap");
 
@@ -30,7 +30,7 @@ TEST_CASE("lines of a list end between its items; blanks are collapsed in text o
 }
 
 TEST_CASE("width counts characters") {
-  CHECK(text_width("58 °C") == 5);
+  CHECK(cell_width("58 °C") == 5);
   std::string out = "é";
   append_wrapped(out, "é é", 0, 4);
   CHECK(out == "éé é");

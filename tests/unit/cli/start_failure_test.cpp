@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/start_failure.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <new>
 #include <stdexcept>
 #include <system_error>
+
+#include "cli/output.h"
 
 using namespace igpu::exporter;
 
