@@ -70,7 +70,7 @@ PasswordCheck::Limits password_limits(unsigned workers) {
 }
 
 // Inherited sockets replace the default address; addresses given by flags are added to them.
-std::vector<ListenAddress> own_addresses(const Options& options, const std::vector<InheritedSocket>& inherited) {
+std::vector<ListenAddress> own_addresses(const Options& options, const std::vector<UniqueSocket>& inherited) {
   const bool inherited_only = !inherited.empty() && !options.listen_addresses_given;
   return inherited_only ? std::vector<ListenAddress>() : options.listen_addresses;
 }
@@ -285,7 +285,7 @@ Passed<ReadSecrets> read_secrets(Passed<StartedHelpers> helpers) {
   raise_open_files_limit(kOpenFiles);
   StartedHelpers& before = *helpers;
   const Options& options = before.options;
-  std::vector<InheritedSocket> inherited = inherited_sockets(own_variable);
+  std::vector<UniqueSocket> inherited = inherited_sockets(own_variable);
   std::string unreachable_manager;
   ServiceNotifier service = connect_to_manager(own_variable, unreachable_manager);
   clear_service_environment();

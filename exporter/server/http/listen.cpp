@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iterator>
 #include <stdexcept>
+#include <utility>
 
 #include "platform/own_process.h"
 
@@ -149,9 +150,8 @@ std::vector<std::string> reachable_from_outside(const std::vector<std::string>& 
   return open;
 }
 
-ListeningSockets::ListeningSockets(std::vector<InheritedSocket> inherited,
-                                   const std::vector<ListenAddress>& addresses) {
-  for (InheritedSocket& socket : inherited) sockets_.push_back(std::move(socket.descriptor));
+ListeningSockets::ListeningSockets(std::vector<UniqueSocket> inherited, const std::vector<ListenAddress>& addresses)
+    : sockets_(std::move(inherited)) {
   for (const ListenAddress& address : addresses) {
     try {
       sockets_.push_back(listen_on(address, addresses));

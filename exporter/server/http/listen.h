@@ -7,7 +7,6 @@
 
 #include "platform/sockets.h"
 #include "server/http/listen_address.h"
-#include "server/service/systemd.h"
 
 namespace igpu::exporter {
 
@@ -29,7 +28,7 @@ std::vector<std::string> reachable_from_outside(const std::vector<std::string>& 
 class ListeningSockets {
  public:
   // inherited: from socket activation. Throws std::runtime_error with one clear line (port in use).
-  ListeningSockets(std::vector<InheritedSocket> inherited, const std::vector<ListenAddress>& addresses);
+  ListeningSockets(std::vector<UniqueSocket> inherited, const std::vector<ListenAddress>& addresses);
   ~ListeningSockets() { remove_files(); }
   ListeningSockets(const ListeningSockets&) = delete;
   ListeningSockets& operator=(const ListeningSockets&) = delete;

@@ -76,7 +76,7 @@ void report_end() { report(SERVICE_STOPPED, manager().ended_well ? NO_ERROR : EX
 
 }  // namespace
 
-std::vector<InheritedSocket> inherited_sockets(const Environment& /*environment*/, int /*first*/) { return {}; }
+std::vector<UniqueSocket> inherited_sockets(const Environment& /*environment*/, int /*first*/) { return {}; }
 
 ServiceNotifier::ServiceNotifier(const Environment& /*environment*/) {
   Manager& to = manager();

@@ -17,16 +17,12 @@ namespace igpu::exporter {
 
 using Environment = std::function<const char*(const char*)>;  // ::getenv, or a test's
 
-// A socket that the service manager opened before the start (a .socket unit, systemd-socket-activate).
-struct InheritedSocket {
-  UniqueSocket descriptor;  // a listening, non-blocking stream socket; close-on-exec
-  std::string name;         // from LISTEN_FDNAMES: FileDescriptorName= or the unit's name; "" if it has none
-};
-
-// The sockets of LISTEN_FDS if LISTEN_PID is this process, otherwise none. first: the first descriptor, 3 by the
-// protocol. Throws std::runtime_error with a one-line message and hint if one is not a listening stream socket: serving
-// fewer addresses than requested would go unnoticed. The caller owns them. Call once, before anything else is opened.
-std::vector<InheritedSocket> inherited_sockets(const Environment& environment, int first = 3);
+// The sockets that the service manager opened before the start (a .socket unit, systemd-socket-activate): those of
+// LISTEN_FDS if LISTEN_PID is this process, otherwise none; listening, non-blocking, close-on-exec. first: the first
+// descriptor, 3 by the protocol. Throws std::runtime_error with a one-line message and hint if one is not a listening
+// stream socket: serving fewer addresses than requested would go unnoticed. The caller owns them. Call once, before
+// anything else is opened.
+std::vector<UniqueSocket> inherited_sockets(const Environment& environment, int first = 3);
 
 // Messages to the service manager. Without one, every call does nothing.
 class ServiceNotifier {

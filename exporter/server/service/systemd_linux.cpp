@@ -50,18 +50,6 @@ void check_listening(int fd) {
   (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-std::vector<std::string> names_of(const char* text) {
-  std::vector<std::string> names;
-  if (text == nullptr || *text == '\0') return names;
-  std::string_view rest(text);
-  for (;;) {
-    const std::size_t end = rest.find(':');
-    names.emplace_back(rest.substr(0, end));
-    if (end == std::string_view::npos) return names;
-    rest.remove_prefix(end + 1);
-  }
-}
-
 UniqueFd connect_to(std::string_view address) {
   const auto reject = [address](const std::string& what) {
     throw std::runtime_error("NOTIFY_SOCKET=" + std::string(address) + ": " + what);
@@ -91,7 +79,7 @@ UniqueFd connect_to(std::string_view address) {
 
 }  // namespace
 
-std::vector<InheritedSocket> inherited_sockets(const Environment& environment, int first) {
+std::vector<UniqueSocket> inherited_sockets(const Environment& environment, int first) {
   const auto pid = number<long>(environment("LISTEN_PID"));
   if (!pid || *pid != ::getpid()) return {};
   const auto count = number<int>(environment("LISTEN_FDS"));
@@ -99,12 +87,10 @@ std::vector<InheritedSocket> inherited_sockets(const Environment& environment, i
     throw std::runtime_error(
         "socket activation: LISTEN_FDS is not a number of sockets; start it through a .socket unit");
   }
-  const std::vector<std::string> names = names_of(environment("LISTEN_FDNAMES"));
-  std::vector<InheritedSocket> sockets;
+  std::vector<UniqueSocket> sockets;
   for (int i = 0; i < *count; ++i) {
     check_listening(first + i);
-    const auto at = static_cast<std::size_t>(i);
-    sockets.push_back({UniqueFd(first + i), at < names.size() ? names[at] : std::string()});
+    sockets.emplace_back(first + i);
   }
   return sockets;
 }

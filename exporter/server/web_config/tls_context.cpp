@@ -252,18 +252,11 @@ void use_client_policy(SSL_CTX* context, const TlsSettings& settings, const TlsM
 
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
                     unsigned int offered_size, void*) {
-  constexpr std::string_view kHttp11 = "http/1.1";
-  std::string_view list(reinterpret_cast<const char*>(offered), offered_size);
-  while (!list.empty()) {
-    const auto length = static_cast<unsigned char>(list.front());
-    if (list.substr(1, length) == kHttp11) {
-      *chosen = reinterpret_cast<const unsigned char*>(list.data()) + 1;
-      *size = length;
-      return SSL_TLSEXT_ERR_OK;
-    }
-    list.remove_prefix(std::min<std::size_t>(list.size(), 1U + length));
-  }
-  return SSL_TLSEXT_ERR_ALERT_FATAL;
+  constexpr unsigned char kHttp11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+  unsigned char* found = nullptr;
+  const int result = SSL_select_next_proto(&found, size, kHttp11, sizeof kHttp11, offered, offered_size);
+  *chosen = found;
+  return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 }  // namespace

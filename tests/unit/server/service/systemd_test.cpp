@@ -164,17 +164,15 @@ TEST_CASE("the watchdog is notified twice per interval, if it watches this proce
   CHECK_FALSE(interval({}));
 }
 
-TEST_CASE("inherited sockets have their names and close on exec") {
+TEST_CASE("inherited sockets close on exec") {
   Passed passed;
   passed.add(listening_socket());
   passed.add(listening_socket());
-  const Variables variables{{{"LISTEN_PID", own_pid()}, {"LISTEN_FDS", "2"}, {"LISTEN_FDNAMES", "web"}}};
-  const std::vector<InheritedSocket> sockets = inherited_sockets(variables, Passed::kFirst);
+  const Variables variables{{{"LISTEN_PID", own_pid()}, {"LISTEN_FDS", "2"}}};
+  const std::vector<UniqueSocket> sockets = inherited_sockets(variables, Passed::kFirst);
   passed.taken();
   REQUIRE(sockets.size() == 2);
-  CHECK(sockets[0].name == "web");
-  CHECK(sockets[1].name.empty());
-  for (const InheritedSocket& socket : sockets) CHECK((::fcntl(socket.descriptor.get(), F_GETFD) & FD_CLOEXEC) != 0);
+  for (const UniqueSocket& socket : sockets) CHECK((::fcntl(socket.get(), F_GETFD) & FD_CLOEXEC) != 0);
 }
 
 TEST_CASE("sockets of another process are ignored") {
