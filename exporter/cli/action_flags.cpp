@@ -42,7 +42,7 @@ void take_events(Options& to, const Setting& given) {
     to.trace.recorder.events.push_back(word.text());
   }
   const std::vector<std::string>& events = to.trace.recorder.events;
-  to.trace.recorder.waits = std::find(events.begin(), events.end(), "waits") != events.end();
+  to.trace.recorder.waits = std::ranges::find(events, "waits") != events.end();
 }
 
 }  // namespace

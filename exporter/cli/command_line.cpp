@@ -27,8 +27,7 @@ std::string suggestion(const std::string& word, const Words& candidates) {
 }
 
 const Command* named(const std::vector<Command>& commands, const std::string& name) {
-  const auto found =
-      std::find_if(commands.begin(), commands.end(), [&](const Command& command) { return command.name == name; });
+  const auto found = std::ranges::find_if(commands, [&](const Command& command) { return command.name == name; });
   return found == commands.end() ? nullptr : &*found;
 }
 
@@ -49,7 +48,7 @@ class Parser {
   }
 
   CommandLine parse(const Words& words) {
-    const auto dashes = std::find(words.begin(), words.end(), "--");
+    const auto dashes = std::ranges::find(words, "--");
     try {
       parse_flags({words.begin(), dashes});
       choose();
@@ -145,7 +144,7 @@ class Parser {
       const bool missing = text.find("missing") != std::string::npos;
       return text.substr(0, colon) + (missing ? ": a value is missing" : ": given more than once");
     }
-    std::replace(text.begin(), text.end(), '\n', ' ');
+    std::ranges::replace(text, '\n', ' ');
     return text;
   }
 
@@ -232,7 +231,7 @@ class Parser {
     if (place.name == "help" && !line_.operands.empty() && line_.operands.front() != kCollectorsTopic &&
         !named(all_commands(), line_.operands.front()))
       fail_for_unknown(all_commands(), "unknown command ", line_.operands.front());
-    if (std::find(line_.operands.begin(), line_.operands.end(), "") != line_.operands.end()) fail_for_empty();
+    if (std::ranges::find(line_.operands, "") != line_.operands.end()) fail_for_empty();
     if (line_.operands.size() > place.most)
       throw UsageError("unexpected argument " + line_.operands[place.most] +
                        (place.program == Command::Program::none ? " (see --help)" : "; a command stands after --"));

@@ -158,7 +158,7 @@ std::string profile_help() {
 
 void add_option(std::vector<CommandFlag>& flags, const OptionDescriptor& option) {
   const auto is_it = [&](const CommandFlag& flag) { return flag.name == option.flag(); };
-  if (std::any_of(flags.begin(), flags.end(), is_it)) return;  // shared with an earlier collector
+  if (std::ranges::any_of(flags, is_it)) return;  // shared with an earlier collector
   CommandFlag flag{std::string(option.flag()), option.placeholder(), std::string(option.default_value()),
                    std::string(option.help()), [&option](Options& to, const Setting& given) {
                      for (const std::string& value : given.values) {
@@ -348,7 +348,7 @@ std::vector<CommandFlag> make_flags() {
 }  // namespace
 
 bool CommandFlag::is_only_for(std::string_view command) const {
-  return std::find(commands.begin(), commands.end(), command) != commands.end();
+  return std::ranges::find(commands, command) != commands.end();
 }
 
 bool CommandFlag::is_for(std::string_view command) const { return commands.empty() || is_only_for(command); }

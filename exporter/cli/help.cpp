@@ -183,8 +183,7 @@ std::string collectors_help() {
     for (const FeatureDescriptor* const feature : collector.features) {
       const std::string right = right_for(*feature);
       if (right.empty()) continue;
-      const auto known =
-          std::find_if(needs.begin(), needs.end(), [&](const auto& need) { return need.first == right; });
+      const auto known = std::ranges::find_if(needs, [&](const auto& need) { return need.first == right; });
       if (known == needs.end())
         needs.emplace_back(right, feature->name);
       else

@@ -53,14 +53,13 @@ std::unique_ptr<PushThreads> PushSetup::prepare_threads(PushMetrics& /*metrics*/
 std::vector<Command> with_commands_of_system(std::vector<Command> commands) {
   constexpr std::array<std::string_view, 5> kNotHere{"top", "intel_gpu_top", "level-zero", "trace", "flights"};
   for (Command& command : commands) {
-    command.hidden = command.hidden || std::find(kNotHere.begin(), kNotHere.end(), command.name) != kNotHere.end();
+    command.hidden = command.hidden || std::ranges::find(kNotHere, command.name) != kNotHere.end();
     if (command.name == "capture") {
       command.operands = "FILE.txt";
       command.missing = "capture needs the file to write: capture FILE.txt";
     }
   }
-  const auto help =
-      std::find_if(commands.begin(), commands.end(), [](const Command& one) { return one.name == "help"; });
+  const auto help = std::ranges::find_if(commands, [](const Command& one) { return one.name == "help"; });
   commands.insert(
       help,
       {.name = "service",

@@ -117,8 +117,8 @@ Options checked(const CommandLine& line) {
 
 bool has_flight_recorder(const MonitorOptions& options) {
   const std::vector<CollectorDescription> enabled = describe_collectors(options);
-  return std::any_of(enabled.begin(), enabled.end(),
-                     [](const CollectorDescription& collector) { return collector.name == "samples"; });
+  return std::ranges::any_of(enabled,
+                             [](const CollectorDescription& collector) { return collector.name == "samples"; });
 }
 
 Options options_from(CommandLine& line, const Environment& environment) {

@@ -68,7 +68,7 @@ Nanoseconds Setting::duration(Nanoseconds least) const {
 }
 
 std::size_t Setting::one_of(std::span<const std::string_view> words) const {
-  const auto found = std::find(words.begin(), words.end(), text());
+  const auto found = std::ranges::find(words, text());
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
   refuse("is none of " + joined(words));
 }
@@ -87,8 +87,8 @@ std::vector<Setting> Setting::each() const {
 }
 
 std::string switch_value(std::string_view text, bool negated, const std::string& origin) {
-  const bool yes = std::find(kYes.begin(), kYes.end(), text) != kYes.end();
-  if (!yes && std::find(kNo.begin(), kNo.end(), text) == kNo.end())
+  const bool yes = std::ranges::find(kYes, text) != kYes.end();
+  if (!yes && std::ranges::find(kNo, text) == kNo.end())
     throw UsageError(origin + ": \"" + std::string(text) + "\" is neither true nor false");
   return yes != negated ? "true" : "false";
 }

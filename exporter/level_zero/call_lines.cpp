@@ -38,7 +38,7 @@ constexpr std::size_t kMostLive = std::size_t{1} << 20;  // as many as the track
 
 const KnownKind* known_kind(std::string_view kind) {
   const auto* const found =
-      std::find_if(kKnownKinds.begin(), kKnownKinds.end(), [&](const KnownKind& known) { return known.kind == kind; });
+      std::ranges::find_if(kKnownKinds, [&](const KnownKind& known) { return known.kind == kind; });
   return found == kKnownKinds.end() ? nullptr : found;
 }
 

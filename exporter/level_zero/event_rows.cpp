@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <ostream>
 
 #include "igpu/level_zero.h"
@@ -180,7 +181,7 @@ std::vector<std::pair<std::string, double>> top(const Statistics& statistics, st
   std::vector<std::pair<std::string, double>> values;
   for (const FunctionUse& use : statistics.functions)
     if (of(use) != 0) values.emplace_back(use.function, of(use));
-  std::stable_sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(values, std::greater(), &std::pair<std::string, double>::second);
   if (values.size() > most) values.resize(most);
   return values;
 }

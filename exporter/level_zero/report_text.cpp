@@ -26,8 +26,7 @@ std::string state(const LevelZeroProcess& process) {
 }  // namespace
 
 bool leaks(const LevelZeroProcess& process) {
-  return std::any_of(process.kinds.begin(), process.kinds.end(),
-                     [](const LevelZeroKindUse& kind) { return kind.live != 0; });
+  return std::ranges::any_of(process.kinds, [](const LevelZeroKindUse& kind) { return kind.live != 0; });
 }
 
 std::string summary_text(const LevelZeroProcess& process, Symbols& symbols) {

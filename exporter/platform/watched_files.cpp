@@ -37,8 +37,8 @@ void FileStamps::add(const std::string& path) {
 }
 
 bool FileStamps::may_have_changed() const {
-  return recently_written_ || std::any_of(stamps_.begin(), stamps_.end(),
-                                          [](const auto& stamp) { return file_stamp(stamp.first) != stamp.second; });
+  return recently_written_ ||
+         std::ranges::any_of(stamps_, [](const auto& stamp) { return file_stamp(stamp.first) != stamp.second; });
 }
 
 ReloadLog::ReloadLog(Log& log, const Messages& messages, std::string path, std::string hint)

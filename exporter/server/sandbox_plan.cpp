@@ -73,8 +73,7 @@ constexpr std::array<std::string_view, 5> kMixedFolders{"/", "/etc", "/etc/ssl",
 void add_certificates(const std::string& file, std::vector<std::string>& readable) {
   readable.push_back(file);
   for (std::string& folder : folders_of(file)) {
-    if (std::find(kMixedFolders.begin(), kMixedFolders.end(), folder) == kMixedFolders.end())
-      readable.push_back(std::move(folder));
+    if (std::ranges::find(kMixedFolders, folder) == kMixedFolders.end()) readable.push_back(std::move(folder));
   }
 }
 

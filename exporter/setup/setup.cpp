@@ -114,7 +114,7 @@ std::string text_of(const Record& record) {
 }
 
 void add_once(std::vector<std::string>& list, const std::string& entry) {
-  if (std::find(list.begin(), list.end(), entry) == list.end()) list.push_back(entry);
+  if (std::ranges::find(list, entry) == list.end()) list.push_back(entry);
 }
 
 std::vector<Step> start_steps(const Host& host) {
@@ -231,7 +231,7 @@ Host look_at_host(const fs::path& root) {
     const std::string name = line.substr(0, line.find(':'));
     if (name == "render" || name == "video") add_once(host.groups, name);
   }
-  std::sort(host.groups.begin(), host.groups.end());
+  std::ranges::sort(host.groups);
   std::istringstream value(content(on(host, kParanoid)));
   if (int number = 0; value >> number) host.paranoid = number;
   return host;
@@ -282,7 +282,7 @@ std::vector<Step> plan_removal(const Host& host) {
     steps.push_back({.kind = Kind::set_value, .path = kParanoid, .text = record->paranoid});
   // The deepest first.
   std::vector<std::string> folders = record->folders;
-  std::sort(folders.begin(), folders.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  std::ranges::sort(folders, [](const auto& a, const auto& b) { return a.size() > b.size(); });
   for (const std::string& folder : folders) steps.push_back({.kind = Kind::remove_folder, .path = folder});
   if (host.service == Host::Service::systemd && host.running)
     steps.push_back({.kind = Kind::run, .words = {"systemctl", "daemon-reload"}, .may_fail = true});

@@ -34,7 +34,7 @@ constexpr bool contains_ignoring_case(std::string_view text, std::string_view pa
 }
 
 constexpr bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
 // text without these characters at both ends.

@@ -34,8 +34,8 @@ constexpr Range kWide[] = {{0x1100, 0x115f},   {0x231a, 0x231b},   {0x2329, 0x23
 
 template <std::size_t N>
 bool is_in(const Range (&ranges)[N], char32_t character) {
-  return std::any_of(std::begin(ranges), std::end(ranges),
-                     [=](const Range& range) { return character >= range.first && character <= range.last; });
+  return std::ranges::any_of(ranges,
+                             [=](const Range& range) { return character >= range.first && character <= range.last; });
 }
 
 // Separators of lines and paragraphs, and what changes the direction of the text after it.

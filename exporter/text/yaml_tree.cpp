@@ -52,7 +52,7 @@ class Parser {
     const std::string problem = parser_.problem == nullptr ? "broken YAML" : parser_.problem;
     if (parser_.error == YAML_READER_ERROR) {
       const std::string_view before = text_.substr(0, std::min(parser_.problem_offset, text_.size()));
-      throw YamlError(1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n')), problem);
+      throw YamlError(1 + static_cast<std::size_t>(std::ranges::count(before, '\n')), problem);
     }
     throw YamlError(line_of(parser_.problem_mark),
                     problem + (parser_.context == nullptr ? "" : std::string(", ") + parser_.context));
@@ -181,7 +181,7 @@ std::string in_quotes(std::string_view text) {
   std::size_t shown = std::min(kLongest, text.size());
   while (shown < text.size() && shown > 0 && (static_cast<unsigned char>(text[shown]) & 0xC0U) == 0x80) --shown;
   std::string out(text.substr(0, shown));
-  std::replace_if(out.begin(), out.end(), control, '?');
+  std::ranges::replace_if(out, control, '?');
   return '"' + out + (shown < text.size() ? "...\"" : "\"");
 }
 

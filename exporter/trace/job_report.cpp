@@ -85,11 +85,10 @@ std::string table(std::map<std::string, Group>& groups, std::string_view title) 
   std::vector<std::pair<const std::string*, Group*>> rows;
   rows.reserve(groups.size());
   for (auto& [name, group] : groups) rows.emplace_back(&name, &group);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.second->jobs > b.second->jobs; });
+  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.second->jobs > b.second->jobs; });
   for (const auto& [name, group] : rows) {
-    std::sort(group->queue.begin(), group->queue.end());
-    std::sort(group->run.begin(), group->run.end());
+    std::ranges::sort(group->queue);
+    std::ranges::sort(group->run);
     text += padded(*name, name_width) + padded(std::to_string(group->jobs), kWidth);
     for (auto* const times : {&group->queue, &group->run})
       for (const unsigned percent : {50U, 95U, 100U})
@@ -223,7 +222,7 @@ std::string top_jobs(const TraceFile& file, std::size_t count) {
   };
   std::vector<const Job*> jobs;
   for (const Job& job : file.jobs) jobs.push_back(&job);
-  std::stable_sort(jobs.begin(), jobs.end(), [&](const Job* a, const Job* b) { return took(*a) > took(*b); });
+  std::ranges::stable_sort(jobs, [&](const Job* a, const Job* b) { return took(*a) > took(*b); });
   if (jobs.size() > count) jobs.resize(count);
   std::string text = padded("submitted", 14) + padded("took", 12) + padded("queue", 12) + padded("run", 12) +
                      padded("engine", 22) + padded("process", 24) + padded("why", 26) + "held by\n";
@@ -232,9 +231,8 @@ std::string top_jobs(const TraceFile& file, std::size_t count) {
             padded(time_text(took(*job)), 12) + padded(job->start_ns == 0 ? "-" : time_text(job->queue_ns()), 12) +
             padded(job->ended() ? time_text(job->run_ns()) : "-", 12) + padded(ring_of(*job), 22) +
             padded(process_of(*job), 24) + padded(blocker(*job), 26);
-    const auto holder = std::find_if(file.jobs.begin(), file.jobs.end(), [&](const Job& other) {
-      return other.key == job->held_by && other.submit_ns <= job->start_ns;
-    });
+    const auto holder = std::ranges::find_if(
+        file.jobs, [&](const Job& other) { return other.key == job->held_by && other.submit_ns <= job->start_ns; });
     if (job->held_by == JobKey{})
       text += "-";
     else

@@ -147,7 +147,7 @@ std::uint64_t PerfettoWriter::describe(std::uint64_t track, Fill&& fill) {
 std::uint64_t PerfettoWriter::lane(const std::string& name, std::uint64_t begin, std::uint64_t end) {
   if (lanes_.size() >= kNames) lanes_.clear();
   std::vector<Lane>& lanes = lanes_[name];
-  const auto free = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& lane) { return lane.last_end <= begin; });
+  const auto free = std::ranges::find_if(lanes, [&](const Lane& lane) { return lane.last_end <= begin; });
   if (free != lanes.end()) {
     free->last_end = end;
     return free->track;

@@ -130,9 +130,7 @@ std::string size_text(std::uint64_t bytes) { return formatted("%.1f MiB", static
 void check_engines(const TraceArguments& arguments, const JobRecorder& recorder) {
   if (arguments.recorder.rings.empty()) return;
   const auto tracepoints = recorder.tracepoints();
-  if (std::any_of(tracepoints.begin(), tracepoints.end(),
-                  [](const std::string& name) { return name.starts_with("i915:"); }))
-    return;
+  if (std::ranges::any_of(tracepoints, [](const std::string& name) { return name.starts_with("i915:"); })) return;
   for (const std::string& ring : arguments.recorder.rings) {
     const std::size_t digits = ring.find_last_not_of("0123456789") + 1;
     const std::string name = ring.substr(0, digits);

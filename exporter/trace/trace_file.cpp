@@ -275,8 +275,7 @@ std::optional<TraceFile> read_trace(std::string_view bytes) {
     if (!file.damaged_at) file.damaged_at = at;
   }
   if (!reader.known()) return std::nullopt;
-  std::stable_sort(file.jobs.begin(), file.jobs.end(),
-                   [](const Job& a, const Job& b) { return a.submit_ns < b.submit_ns; });
+  std::ranges::stable_sort(file.jobs, [](const Job& a, const Job& b) { return a.submit_ns < b.submit_ns; });
   find_times(file);
   return std::move(file);
 }

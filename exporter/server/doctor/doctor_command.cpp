@@ -69,13 +69,12 @@ int doctor(const Options& options) {
   const Place place = place_of(options.monitor);
   const std::string program = program_path(options.monitor);
   diagnosis.place = place_of_grants(findings, place, program);
-  const bool optional = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
-    return is_optional_fix(finding) && finding.rights != Rights::none;
-  });
+  const bool optional = std::ranges::any_of(
+      findings, [](const Finding& finding) { return is_optional_fix(finding) && finding.rights != Rights::none; });
   if (optional) diagnosis.optional = how_to_grant(findings, place, program, true);
   diagnosis.place.sysfs_root = options.monitor.sysfs_root;
   HostModel model = model_of(PageView(result->lists()));
-  if (std::any_of(model.gpus.begin(), model.gpus.end(), snapshot::busy_but_slow)) {
+  if (std::ranges::any_of(model.gpus, snapshot::busy_but_slow)) {
     // The time since the start is short: look twice.
     std::this_thread::sleep_for(std::chrono::seconds(1));
     model = model_of(PageView(monitor.scrape({})->lists()));

@@ -71,7 +71,7 @@ void add_states(std::string& out, std::span<const Finding> findings, const std::
     return finding.device == device && finding.feature != nullptr && finding.available &&
            finding.feature->need == Need::job_events;
   };
-  if (std::any_of(findings.begin(), findings.end(), pins_modules))
+  if (std::ranges::any_of(findings, pins_modules))
     add_line(out, "-", "while jobs are counted, i915, or gpu_sched and xe, cannot be unloaded");
 }
 

@@ -102,7 +102,7 @@ bool is_plain_in_shell(char c) {
 
 // A word of a shell's line.
 std::string in_shell(const std::string& word) {
-  return std::all_of(word.begin(), word.end(), is_plain_in_shell) ? word : "'" + word + "'";
+  return std::ranges::all_of(word, is_plain_in_shell) ? word : "'" + word + "'";
 }
 
 // The capabilities of a process: "CapPrm:\t0000004000080000".
@@ -330,8 +330,7 @@ std::vector<GrantStep> how_to_grant(std::span<const Finding> findings, const Pla
   for (const Finding& finding : findings) {
     if (!is_missing(finding) && !(optional && is_optional_fix(finding))) continue;
     rights = rights | finding.rights;
-    if (!finding.command.empty() &&
-        std::find(everywhere.lines.begin(), everywhere.lines.end(), finding.command) == everywhere.lines.end())
+    if (!finding.command.empty() && std::ranges::find(everywhere.lines, finding.command) == everywhere.lines.end())
       everywhere.lines.push_back(finding.command);
   }
   if (includes(rights, Rights::perf_level) && place.kind != PlaceKind::lxc)
@@ -357,7 +356,7 @@ PlaceOfGrants place_of_grants(std::span<const Finding> findings, const Place& pl
     const auto grants_it = [&](const GrantStep& step) {
       return !step.lines.empty() || place.kind == PlaceKind::container;
     };
-    if (std::none_of(alone.begin(), alone.end(), grants_it)) continue;
+    if (std::ranges::none_of(alone, grants_it)) continue;
     granted += count;
     optional += fix.optional.size();
   }

@@ -135,7 +135,7 @@ std::vector<std::string> names_in(int folder, std::string_view prefix, std::stri
         facts.st_uid == owner.value_or(facts.st_uid))
       names.emplace_back(name);
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -244,8 +244,7 @@ void FlightFolder::keep(std::string name, std::string_view bytes) const {
   // A clock that was put back makes names of the past: the new flight is not the one that goes.
   std::vector<std::string> names = names_in(folder_.get(), kPrefix, kSuffix, owner_);
   std::erase(names, name);
-  std::stable_partition(names.begin(), names.end(),
-                        [](const std::string& one) { return one.ends_with("-request.pftrace"); });
+  std::ranges::stable_partition(names, [](const std::string& one) { return one.ends_with("-request.pftrace"); });
   for (std::size_t i = 0; i + (kMost - 1) < names.size(); ++i)
     if (::unlinkat(folder_.get(), names[i].c_str(), 0) != 0 && errno != ENOENT) fail("remove " + names[i]);
 }

@@ -30,7 +30,7 @@ std::size_t head_size(std::string_view bytes) {
 // The characters of a name (RFC 9110 section 5.6.2).
 bool is_token(std::string_view name) {
   static constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) {
     return is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos;
   });
 }
@@ -49,7 +49,7 @@ bool is_host(std::string_view value) {
     if (end == std::string_view::npos || end == 1) return false;
     const std::string_view address = value.substr(1, end - 1);  // may contain a zone
     return is_port(value.substr(end + 1)) &&
-           std::all_of(address.begin(), address.end(), [&](char c) { return c == ':' || c == '%' || plain(c); });
+           std::ranges::all_of(address, [&](char c) { return c == ':' || c == '%' || plain(c); });
   }
   const std::size_t end = std::min(value.find(':'), value.size());
   for (std::size_t i = 0; i < end; ++i) {

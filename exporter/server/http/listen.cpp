@@ -42,7 +42,7 @@ const sockaddr* as_sockaddr(const void* address) { return static_cast<const sock
 bool takes_both(const ListenAddress& address, const sockaddr_in6& name, const std::vector<ListenAddress>& all) {
   if (address.kind == ListenAddress::Kind::every) return true;
   if (address.kind != ListenAddress::Kind::ipv6 || !IN6_IS_ADDR_UNSPECIFIED(&name.sin6_addr)) return false;
-  return std::none_of(all.begin(), all.end(), [&](const ListenAddress& other) {
+  return std::ranges::none_of(all, [&](const ListenAddress& other) {
     return other.kind == ListenAddress::Kind::host && other.port == address.port;
   });
 }

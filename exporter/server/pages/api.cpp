@@ -125,8 +125,7 @@ void Api::answer_flights(const HttpRequest& request, HttpResponse& response) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   const std::string form(name.substr(static_cast<std::size_t>(end - name.data())));
-  const auto flight =
-      std::find_if(kept.begin(), kept.end(), [n = number](const auto& one) { return one->number == n; });
+  const auto flight = std::ranges::find_if(kept, [n = number](const auto& one) { return one->number == n; });
   const bool lines = form == ".jsonl";
   if (error != std::errc() || flight == kept.end() || (!lines && form != ".pftrace"))
     return response.fail(404, "no such flight; /api/v1/flights lists them, and NUMBER.jsonl or NUMBER.pftrace is one");

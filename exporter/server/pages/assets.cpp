@@ -43,8 +43,7 @@ const Asset kAssets[] = {
 };
 
 const Asset* find(std::string_view path) {
-  const auto* const found =
-      std::find_if(std::begin(kAssets), std::end(kAssets), [&](const Asset& asset) { return asset.path == path; });
+  const auto* const found = std::ranges::find_if(kAssets, [&](const Asset& asset) { return asset.path == path; });
   return found == std::end(kAssets) ? nullptr : found;
 }
 

@@ -119,7 +119,7 @@ class InFlight {
   // The newest request of the client with the most slots, if it has at least two more than this one. Requires the lock.
   Place* victim_of(std::string_view client) const {
     const auto held_by = [this](std::string_view name) {
-      return std::count_if(holding_.begin(), holding_.end(), [&](const Place* place) { return place->client == name; });
+      return std::ranges::count_if(holding_, [&](const Place* place) { return place->client == name; });
     };
     Place* newest = nullptr;
     auto most = held_by(client) + 1;

@@ -38,7 +38,7 @@ class Html {
 // "engine_busy" as words.
 std::string spoken(std::string_view name) {
   std::string words(name);
-  std::replace(words.begin(), words.end(), '_', ' ');
+  std::ranges::replace(words, '_', ' ');
   return words;
 }
 
@@ -172,7 +172,7 @@ void add_not_here(Html& html, std::span<const Finding> findings) {
   const auto is_normal = [](const Finding& finding) {
     return !finding.available && finding.feature != nullptr && !is_missing(finding);
   };
-  const auto count = std::count_if(findings.begin(), findings.end(), is_normal);
+  const auto count = std::ranges::count_if(findings, is_normal);
   if (count == 0) return;
   html.markup("<details><summary>Not here, and why (").text(std::to_string(count)).markup(")</summary>\n<table>");
   html.markup("<tr><th scope=\"col\">Device</th><th scope=\"col\">Value</th><th scope=\"col\">Why</th></tr>\n");

@@ -38,7 +38,7 @@ class SharedPages {
   Bytes find(const Result& result, const Form& form) const {
     const std::lock_guard lock(mutex_);
     if (!is_of(result)) return nullptr;
-    const auto page = std::find_if(pages_.begin(), pages_.end(), [&](const auto& kept) { return kept.first == form; });
+    const auto page = std::ranges::find_if(pages_, [&](const auto& kept) { return kept.first == form; });
     return page == pages_.end() ? nullptr : page->second;
   }
 

@@ -26,7 +26,7 @@ constexpr std::string_view kPagePolicy =
 // As HttpRequest::client() identifies it.
 bool is_of_this_host(std::string_view client) {
   if (client.size() == 4) return client.front() == 127;
-  return std::all_of(client.begin(), client.end(), [](char byte) { return byte == 0; });  // ::1, or a UNIX socket
+  return std::ranges::all_of(client, [](char byte) { return byte == 0; });  // ::1, or a UNIX socket
 }
 
 // Of the values of Sec-Fetch-Site, only same-origin and none are not another site's.
@@ -145,14 +145,14 @@ void Routes::ready(const HttpRequest& request, HttpResponse& response) {
 // Whether a GPU works can be told only while the collector runs that watches it.
 void Routes::gpus_ready(const HttpRequest& request, HttpResponse& response) {
   const std::vector<std::string> enabled = source_.enabled_collectors();
-  if (std::find(enabled.begin(), enabled.end(), kHealth) == enabled.end()) {
+  if (std::ranges::find(enabled, kHealth) == enabled.end()) {
     response.body = "ready; the health of GPUs is not watched (--no-collector.health)\n";
     return;
   }
   const auto result = metrics_.scrape_for(request, response, CollectorSet::only({std::string(kHealth)}));
   if (!result) return;
   const auto& failed = result->failed_collectors();
-  if (std::find(failed.begin(), failed.end(), kHealth) != failed.end()) {
+  if (std::ranges::find(failed, kHealth) != failed.end()) {
     response.fail(503, "whether the GPUs work is not known: the collector health failed");
     return;
   }

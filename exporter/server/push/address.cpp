@@ -129,7 +129,7 @@ PushAddress parse_push_address(std::string_view url, std::initializer_list<PushS
     reject("does not begin with a scheme such as " + std::string(schemes.begin()->name) + "://");
   Parts parts = split(url, "", reject);
   const auto* const scheme =
-      std::find_if(schemes.begin(), schemes.end(), [&](const PushScheme& known) { return known.name == parts.scheme; });
+      std::ranges::find_if(schemes, [&](const PushScheme& known) { return known.name == parts.scheme; });
   if (scheme == schemes.end()) {
     std::string known;
     for (const PushScheme& other : schemes) known += (known.empty() ? "" : " nor ") + std::string(other.name);

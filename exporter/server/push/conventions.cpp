@@ -50,17 +50,12 @@ constexpr std::array kConventions{
     Convention{"intel_gpu_voltage_volts", "", "", "hw.voltage", "V", gauge, {}, "domain", "hw.sensor_location"},
 };
 
-constexpr bool sorted() {
-  return std::is_sorted(kConventions.begin(), kConventions.end(),
-                        [](const Convention& a, const Convention& b) { return a.metric < b.metric; });
-}
-static_assert(sorted());
+static_assert(std::ranges::is_sorted(kConventions, {}, &Convention::metric));
 
 }  // namespace
 
 const Convention* convention_of(std::string_view metric, const LabelValue& value_of) {
-  const auto* row = std::lower_bound(kConventions.begin(), kConventions.end(), metric,
-                                     [](const Convention& a, std::string_view name) { return a.metric < name; });
+  const auto* row = std::ranges::lower_bound(kConventions, metric, {}, &Convention::metric);
   for (; row != kConventions.end() && row->metric == metric; ++row) {
     if (row->label.empty() || value_of(row->label) == row->value) return row;
   }

@@ -72,8 +72,7 @@ void CurlSession::Attempt::check(CURLcode code) const {
 std::string CurlSession::addresses(const PushWait& wait, std::string& problem) {
   Resolver::Resolved resolved = resolver_->resolve(wait);
   std::vector<std::string>& found = resolved.addresses;
-  if (const auto at = std::find(found.begin(), found.end(), worked_); at != found.end())
-    std::rotate(found.begin(), at, at + 1);
+  if (const auto at = std::ranges::find(found, worked_); at != found.end()) std::rotate(found.begin(), at, at + 1);
   // While DNS is down.
   const bool stale = found.empty() && !resolved.problem.empty() && !worked_.empty();
   unresolved_ = stale ? "; the address is that of the last connection, as " + resolved.problem : "";

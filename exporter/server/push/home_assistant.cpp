@@ -36,7 +36,7 @@ struct Entity {
 
   std::string key() const {  // part of its unique_id
     std::string key = name;
-    std::replace(key.begin(), key.end(), '.', '_');
+    std::ranges::replace(key, '.', '_');
     return key;
   }
 };
@@ -85,8 +85,8 @@ constexpr int kMissedReadings = 4;  // after that, Home Assistant shows a value 
 // text with only letters, digits and the characters in `also`.
 std::string plain(std::string_view text, std::string_view also) {
   std::string out(text.substr(0, kMaxNameBytes));
-  std::replace_if(
-      out.begin(), out.end(), [&](char c) { return !is_letter_or_digit(c) && also.find(c) == also.npos; }, '_');
+  std::ranges::replace_if(
+      out, [&](char c) { return !is_letter_or_digit(c) && also.find(c) == also.npos; }, '_');
   return out;
 }
 
@@ -191,13 +191,13 @@ HomeAssistant::Update HomeAssistant::update(const HostModel& host, std::chrono::
     // A sleeping GPU has no values. What an earlier run of this program described must not lose its entities now.
     const std::string status = topic_of(gpu.gpu.address, "status");
     if (gpu.suspended.value_or(false) && !retained_.contains(status)) continue;
-    const auto described = std::count(device.entities.begin(), device.entities.end(), true);
+    const auto described = std::ranges::count(device.entities, true);
     if (described == 0) continue;
     update.states.push_back({topic_of(gpu.gpu.address, "state"), std::move(state), false});
     update.values += static_cast<std::uint64_t>(described);
     std::string name = host_ + ' ' + product_name(gpu.gpu);
-    const auto twins = std::count_if(host.gpus.begin(), host.gpus.end(),
-                                     [&](const GpuModel& other) { return other.gpu.name == gpu.gpu.name; });
+    const auto twins =
+        std::ranges::count_if(host.gpus, [&](const GpuModel& other) { return other.gpu.name == gpu.gpu.name; });
     if (twins > 1) name += ' ' + gpu.gpu.address;
     retained_["homeassistant/device/" + id_of(gpu.gpu.address) + "/config"] = description(gpu, name, device);
     retained_[status] = kOnline;

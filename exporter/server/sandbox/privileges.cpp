@@ -205,7 +205,7 @@ CapabilitySet capabilities_to_read(const std::vector<std::string>& files, Capabi
   if (reads == 0) return 0;
   const ThreadCapabilities before = own_capabilities();
   if (!set_own({kept & ~reads, before.permitted, before.inheritable})) return reads;
-  const bool needed = std::any_of(files.begin(), files.end(), [](const std::string& file) {
+  const bool needed = std::ranges::any_of(files, [](const std::string& file) {
     return !UniqueFd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) && errno == EACCES;
   });
   set_own(before);

@@ -24,7 +24,7 @@ std::string_view name_of(LogLevel level) {
 }
 
 bool needs_quotes(std::string_view text) {
-  return text.empty() || std::any_of(text.begin(), text.end(), [](char c) {
+  return text.empty() || std::ranges::any_of(text, [](char c) {
            const auto byte = static_cast<unsigned char>(c);
            return byte <= ' ' || byte == '"' || byte == '=' || byte == '\\' || byte >= 0x7f;
          });

@@ -28,7 +28,7 @@ class Section {
     }
     node_ = &node;
     for (const YamlNode::Entry& entry : node.entries) {
-      if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
+      if (std::ranges::find(known, entry.key) != known.end()) continue;
       throw YamlError(entry.line, where() + "unknown key " + in_quotes(entry.key) + "; known keys: " + joined(known));
     }
   }
@@ -42,8 +42,8 @@ class Section {
   // Also if its value is null.
   const YamlNode::Entry* entry(std::string_view key) const {
     if (node_ == nullptr) return nullptr;
-    const auto found = std::find_if(node_->entries.begin(), node_->entries.end(),
-                                    [&](const YamlNode::Entry& entry) { return entry.key == key; });
+    const auto found =
+        std::ranges::find_if(node_->entries, [&](const YamlNode::Entry& entry) { return entry.key == key; });
     return found == node_->entries.end() ? nullptr : &*found;
   }
 
@@ -165,7 +165,7 @@ constexpr Named<std::string_view> kCiphers[] = {
 };
 
 void add_once(std::vector<std::string>& list, std::string_view item) {
-  if (std::find(list.begin(), list.end(), item) == list.end()) list.emplace_back(item);
+  if (std::ranges::find(list, item) == list.end()) list.emplace_back(item);
 }
 
 // file_key and inline_key are alternatives for one value.
@@ -286,8 +286,8 @@ std::optional<TlsSettings> read_tls(const YamlNode& node, const std::filesystem:
 // As Go sends headers: trimmed, and on one line.
 std::string header_value(std::string_view text) {
   std::string value(trimmed(text));
-  std::replace_if(
-      value.begin(), value.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::ranges::replace_if(
+      value, [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return value;
 }
 
@@ -307,8 +307,8 @@ void read_http(const YamlNode& node, WebConfig& config) {
       headers.fail(entry->line, name, "must be deny or sameorigin");
     }
     if (name == "X-Content-Type-Options" && value != "nosniff") headers.fail(entry->line, name, "must be nosniff");
-    if (std::any_of(value.begin(), value.end(),
-                    [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f'; })) {
+    if (std::ranges::any_of(value,
+                            [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f'; })) {
       headers.fail(entry->line, name, "contains control characters");
     }
     if (!value.empty()) config.headers.emplace_back(name, value);

@@ -28,7 +28,7 @@ bool decode_base64(std::string_view text, std::string& out) {
   while (padding < 2 && text.substr(0, text.size() - padding).ends_with('=')) ++padding;
   const auto is_digit_of_64 = [](char c) { return is_letter_or_digit(c) || c == '+' || c == '/'; };
   const std::string_view digits = text.substr(0, text.size() - padding);
-  if (text.size() % 4 != 0 || !std::all_of(digits.begin(), digits.end(), is_digit_of_64)) return false;
+  if (text.size() % 4 != 0 || !std::ranges::all_of(digits, is_digit_of_64)) return false;
   out.resize(text.size() / 4 * 3);
   (void)EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
                         reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
@@ -145,8 +145,7 @@ bool PasswordCheck::evict_for(Waiter& waiter) {
   unsigned most = 0;
   for (const Waiter* other : candidates) most = std::max(most, ++users[other->user]);
   std::erase_if(candidates, [&](const Waiter* other) { return users[other->user] < most; });
-  const auto not_retried =
-      std::find_if(candidates.begin(), candidates.end(), [](const Waiter* other) { return !other->retry; });
+  const auto not_retried = std::ranges::find_if(candidates, [](const Waiter* other) { return !other->retry; });
   Waiter& victim = not_retried == candidates.end() ? *candidates.front() : **not_retried;
   if (&victim == &waiter) return false;
   victim.rejected = true;
@@ -192,15 +191,15 @@ PasswordCheck::Waiter* PasswordCheck::next() const {
   if (queue_.empty()) return nullptr;
   Waiter* const front = queue_.front();
   if (front->retry) return front;
-  const auto retry = std::find_if(queue_.begin(), queue_.end(),
-                                  [&](const Waiter* other) { return other->retry && other->client == front->client; });
+  const auto retry =
+      std::ranges::find_if(queue_, [&](const Waiter* other) { return other->retry && other->client == front->client; });
   return retry == queue_.end() ? front : *retry;
 }
 
 // Swaps with the first one, so that requests of other clients move up by one.
 void PasswordCheck::take_turn(Waiter& waiter) {
   if (!waiter.queued) return;
-  std::iter_swap(queue_.begin(), std::find(queue_.begin(), queue_.end(), &waiter));
+  std::iter_swap(queue_.begin(), std::ranges::find(queue_, &waiter));
   dequeue(waiter);
 }
 

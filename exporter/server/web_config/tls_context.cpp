@@ -184,7 +184,7 @@ bool has_allowed_san(X509* certificate, const std::vector<std::string>& allowed)
       default:
         continue;
     }
-    if (!value.empty() && std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return true;
+    if (!value.empty() && std::ranges::find(allowed, value) != allowed.end()) return true;
   }
   return false;
 }

@@ -25,7 +25,7 @@ namespace {
 using NameList = std::vector<std::string>;
 
 bool contains_all(const NameList& in, const NameList& names) {
-  return std::all_of(names.begin(), names.end(), [&](const std::string& name) { return contains(in, name); });
+  return std::ranges::all_of(names, [&](const std::string& name) { return contains(in, name); });
 }
 
 // after is a proper prefix of before, as a truncated file leaves it.
@@ -65,10 +65,10 @@ bool weaker_sans(const WebConfig& before, const WebConfig& after) {
   const NameList& was = before.tls->allowed_sans;
   const NameList& is = after.tls->allowed_sans;
   if (is.empty()) return true;
-  return std::any_of(is.begin(), is.end(), [&](const std::string& name) {
+  return std::ranges::any_of(is, [&](const std::string& name) {
     if (contains(was, name)) return false;
     return lost_line_break(before, after) ||
-           std::any_of(was.begin(), was.end(), [&](const std::string& old) { return truncated(old, name); });
+           std::ranges::any_of(was, [&](const std::string& old) { return truncated(old, name); });
   });
 }
 
