@@ -42,13 +42,18 @@ void FlightKeeper::start() {}  // there is none
 PushAddress parse_otlp_address(std::string_view /*url*/) { throw std::invalid_argument(kNoPush); }
 PushAddress parse_mqtt_address(std::string_view /*url*/) { throw std::invalid_argument(kNoPush); }
 
-struct PushSetup::State {};
-PushSetup::PushSetup(const PushOptions& /*options*/, const Sandbox& /*sandbox*/, const Environment& /*environment*/) {}
-PushSetup::~PushSetup() = default;
-void PushSetup::wait_until_started() {}
-std::unique_ptr<PushThreads> PushSetup::prepare_threads(PushMetrics& /*metrics*/, ReadPage /*read*/, Log& /*log*/) {
+std::vector<PushReceiver> start_push(const PushOptions& /*options*/, const Sandbox& /*sandbox*/,
+                                     const Environment& /*environment*/) {
+  return {};
+}
+PushTargets wait_until_started(std::vector<PushReceiver> /*receivers*/) { return {}; }
+std::unique_ptr<Pusher> prepare_pusher(PushTargets /*targets*/, Nanoseconds /*interval*/, PushMetrics& /*metrics*/,
+                                       ReadPage /*read*/, Log& /*log*/) {
   return nullptr;
 }
+void Pusher::start() {}
+Pusher::~Pusher() = default;
+PushDelivery::~PushDelivery() = default;
 
 std::vector<Command> with_commands_of_system(std::vector<Command> commands) {
   constexpr std::array<std::string_view, 5> kNotHere{"top", "intel_gpu_top", "level-zero", "trace", "flights"};

@@ -1,49 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <stop_token>
+#include <vector>
 
 #include "cli/options.h"
 #include "igpu/flight.h"
 #include "igpu/log.h"
 #include "igpu/options.h"
-#include "igpu/page.h"
 #include "igpu/unique_fd.h"
 #include "server/flights/flight_writer.h"
+#include "server/push/push_target.h"
+#include "server/push/pusher.h"
 #include "server/sandbox/sandbox.h"
 #include "server/self/own_metrics.h"
 
 namespace igpu::exporter {
 
-// They end with this object, without waiting for receivers or collectors.
-class PushThreads {
- public:
-  virtual ~PushThreads() = default;
-  virtual void start() = 0;
+// A receiver that --push.* names.
+struct PushReceiver {
+  std::unique_ptr<PushReadings> readings;
+  UniqueFd socket;  // of the process that talks to it
 };
 
-// What --push.* asks for. Nothing of it exists without one of the flags.
-class PushSetup {
- public:
-  // Starts the processes that push, which read credentials and load libraries, so call it before secrets are read,
-  // privileges are dropped and other threads exist. Throws std::invalid_argument for a proxy that cannot be used.
-  PushSetup(const PushOptions& options, const Sandbox& sandbox, const Environment& environment);
-  ~PushSetup();
+// Starts the processes that push, which read credentials and load libraries, so call it before secrets are read,
+// privileges are dropped and other threads exist. Throws std::invalid_argument for a proxy that cannot be used.
+std::vector<PushReceiver> start_push(const PushOptions& options, const Sandbox& sandbox,
+                                     const Environment& environment);
 
-  void wait_until_started();  // throws std::runtime_error with the reason
+using PushTargets = std::vector<std::unique_ptr<PushTarget>>;
+PushTargets wait_until_started(std::vector<PushReceiver> receivers);  // throws std::runtime_error with the reason
 
-  // False: it was told to go. Otherwise it calls `use` with a reading.
-  using ReadPage = std::function<bool(std::stop_token gone, const std::function<void(const PageView&)>& use)>;
-
-  // Prepares the threads that deliver; start() starts them. Null: nothing is pushed.
-  std::unique_ptr<PushThreads> prepare_threads(PushMetrics& metrics, ReadPage read, Log& log);
-
- private:
-  struct State;
-  const std::unique_ptr<State> state_;
-};
+// What delivers to them; start() starts its threads. Null: nothing is pushed.
+std::unique_ptr<Pusher> prepare_pusher(PushTargets targets, Nanoseconds interval, PushMetrics& metrics, ReadPage read,
+                                       Log& log);
 
 // The process that writes into --flight.directory; none without it. Throws std::runtime_error where there is none.
 UniqueFd start_flight_writer(const Options& options, const Sandbox& sandbox);

@@ -11,15 +11,12 @@
 #include <vector>
 
 #include "platform/own_process.h"
-#include "server/flights/flight_writer.h"
 #include "server/helper_processes.h"
 #include "server/push/credentials.h"
 #include "server/push/curl_session.h"
 #include "server/push/helper_target.h"
 #include "server/push/mqtt_target.h"
 #include "server/push/otlp.h"
-#include "server/push/push_target.h"
-#include "server/push/pusher.h"
 #include "server/push/resolver.h"
 #include "server/sandbox/seccomp_filter.h"
 
@@ -71,34 +68,18 @@ UniqueFd start_client(const Sandbox& sandbox, PushRoute route, const std::string
                         .serve = [&](int socket) { serve_push(socket, *client); }});
 }
 
-struct Threads final : PushThreads {
-  Threads(Nanoseconds interval, ReadPage read, Log& log) : pusher(interval, std::move(read), log) {}
-  void start() override { pusher.start(); }
-
-  Pusher pusher;
-};
-
 }  // namespace
 
-struct PushSetup::State {
-  struct Receiver {
-    std::unique_ptr<PushReadings> readings;
-    UniqueFd socket;
-    std::unique_ptr<PushTarget> target;
-  };
-  const PushOptions& options;
-  std::vector<Receiver> receivers;
-};
-
-PushSetup::PushSetup(const PushOptions& options, const Sandbox& sandbox, const Environment& environment)
-    : state_(std::make_unique<State>(State{options, {}})) {
+std::vector<PushReceiver> start_push(const PushOptions& options, const Sandbox& sandbox,
+                                     const Environment& environment) {
+  std::vector<PushReceiver> receivers;
   if (options.otlp) {
     const auto make = [](PushCredentials credentials, std::unique_ptr<CurlSession> session) {
       return std::make_unique<OtlpClient>(std::move(session), std::move(credentials));
     };
     UniqueFd socket =
         start_client(sandbox, route_to(*options.otlp, environment), options.otlp_credentials, options.cacert, make);
-    state_->receivers.push_back({std::make_unique<OtlpReadings>(own_resource()), std::move(socket), nullptr});
+    receivers.push_back({std::make_unique<OtlpReadings>(own_resource()), std::move(socket)});
   }
   if (options.mqtt) {
     PushRoute route = route_to(*options.mqtt, environment);
@@ -112,25 +93,27 @@ PushSetup::PushSetup(const PushOptions& options, const Sandbox& sandbox, const E
                                           connect_by_curl(std::move(session)));
     };
     UniqueFd socket = start_client(sandbox, route, options.mqtt_credentials, options.cacert, make);
-    state_->receivers.push_back({std::make_unique<MqttReadings>(settings), std::move(socket), nullptr});
+    receivers.push_back({std::make_unique<MqttReadings>(settings), std::move(socket)});
   }
+  return receivers;
 }
 
-PushSetup::~PushSetup() = default;
-
-void PushSetup::wait_until_started() {
-  for (State::Receiver& receiver : state_->receivers)
-    receiver.target = std::make_unique<HelperTarget>(std::move(receiver.readings), std::move(receiver.socket));
+PushTargets wait_until_started(std::vector<PushReceiver> receivers) {
+  PushTargets targets;
+  for (PushReceiver& receiver : receivers)
+    targets.push_back(std::make_unique<HelperTarget>(std::move(receiver.readings), std::move(receiver.socket)));
+  return targets;
 }
 
-std::unique_ptr<PushThreads> PushSetup::prepare_threads(PushMetrics& metrics, ReadPage read, Log& log) {
-  if (state_->receivers.empty()) return nullptr;
-  auto threads = std::make_unique<Threads>(state_->options.interval, std::move(read), log);
-  for (State::Receiver& receiver : state_->receivers) {
-    PushCounters& counters = metrics.add(std::string(receiver.target->name()));
-    threads->pusher.add(std::move(receiver.target), counters);
+std::unique_ptr<Pusher> prepare_pusher(PushTargets targets, Nanoseconds interval, PushMetrics& metrics, ReadPage read,
+                                       Log& log) {
+  if (targets.empty()) return nullptr;
+  auto pusher = std::make_unique<Pusher>(interval, std::move(read), log);
+  for (std::unique_ptr<PushTarget>& target : targets) {
+    PushCounters& counters = metrics.add(std::string(target->name()));
+    pusher->add(std::move(target), counters);
   }
-  return threads;
+  return pusher;
 }
 
 UniqueFd start_flight_writer(const Options& options, const Sandbox& sandbox) {

@@ -173,7 +173,7 @@ struct StartedHelpers {
   Sandbox sandbox;
   std::optional<int> event_opener{};
   UniqueFd flight_writer{};
-  std::unique_ptr<PushSetup> push{};
+  std::vector<PushReceiver> receivers{};
 };
 
 struct ReadSecrets {
@@ -184,6 +184,7 @@ struct ReadSecrets {
   StderrLog log;
   std::optional<WebConfigFollower> web_config{};
   std::unique_ptr<FlightKeeper> keeper{};
+  PushTargets push_targets{};
 };
 
 struct OpenedEarly {
@@ -215,7 +216,7 @@ struct Confined {
   std::optional<HostCheck> host_check;
   std::optional<Guard> guard;
   Front::TlsContext tls;
-  std::unique_ptr<PushThreads> pusher;
+  std::unique_ptr<Pusher> pusher;                             // ends without waiting for receivers or collectors
   const FrontOptions front = front_options(options.timeout);  // reads the number of processors from a file
 
  private:
@@ -231,9 +232,9 @@ Confined::Confined(Passed<OpenedEarly> stage) : opened(std::move(stage)) {
   }
   make_metrics();
   make_handlers();
-  pusher = helpers.push->prepare_threads(
-      push_metrics, [this](std::stop_token gone, const auto& use) { return metrics->read(std::move(gone), use); },
-      secrets.log);
+  pusher = prepare_pusher(
+      std::move(secrets.push_targets), options.push.interval, push_metrics,
+      [this](std::stop_token gone, const auto& use) { return metrics->read(std::move(gone), use); }, secrets.log);
 }
 
 void Confined::make_metrics() {
@@ -276,7 +277,7 @@ Passed<StartedHelpers> start_helpers(const Options& options) {
   helpers->event_opener =
       helpers->sandbox.start_event_opener([&options] { return perf_opener(options.monitor.sysfs_root); });
   helpers->flight_writer = start_flight_writer(options, helpers->sandbox);  // before a proxy's password is read
-  helpers->push = std::make_unique<PushSetup>(options.push, helpers->sandbox, own_variable);
+  helpers->receivers = start_push(options.push, helpers->sandbox, own_variable);
   return helpers;
 }
 
@@ -300,7 +301,7 @@ Passed<ReadSecrets> read_secrets(Passed<StartedHelpers> helpers) {
   log_start(log, unreachable_manager);
   if (!options.web_config_file.empty())
     before.sandbox.keep_readable(secrets->web_config.emplace(options.web_config_file, log).files());
-  before.push->wait_until_started();
+  secrets->push_targets = wait_until_started(std::move(before.receivers));
   secrets->keeper = start_flight_keeper(options, before.flights, std::move(before.flight_writer), log);
   return secrets;
 }
