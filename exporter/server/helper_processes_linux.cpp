@@ -14,9 +14,9 @@
 #include "server/helper_processes.h"
 #include "server/push/credentials.h"
 #include "server/push/curl_session.h"
-#include "server/push/helper_target.h"
 #include "server/push/mqtt_target.h"
 #include "server/push/otlp.h"
+#include "server/push/push_target.h"
 #include "server/push/resolver.h"
 #include "server/sandbox/seccomp_filter.h"
 

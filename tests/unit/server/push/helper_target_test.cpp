@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/push/helper_target.h"
-
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -12,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/push/push_target.h"
 #include "server/push/wait.h"
 
 using namespace igpu;

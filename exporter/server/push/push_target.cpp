@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/push/helper_target.h"
+#include "server/push/push_target.h"
 
 #include <algorithm>
 #include <exception>
