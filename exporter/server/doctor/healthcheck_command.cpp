@@ -63,8 +63,7 @@ UniqueSocket connect_host(const std::string& host, std::uint16_t port, Clock::ti
 UniqueSocket connect_to(const ListenAddress& address, Clock::time_point deadline) {
   using Kind = ListenAddress::Kind;
   if (address.kind == Kind::unix_socket) return connect_unix(address.path, deadline);
-  const bool every = address.kind == Kind::every || address.host == "0.0.0.0" || address.host == "::";
-  if (!every) return connect_host(address.host, address.port, deadline);
+  if (!address.is_every()) return connect_host(address.host, address.port, deadline);
   const bool ipv6 = address.kind == Kind::ipv6;
   try {
     return connect_host(ipv6 ? "::1" : "127.0.0.1", address.port, deadline);

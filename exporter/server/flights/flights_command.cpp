@@ -47,8 +47,7 @@ std::string own_address(const Options& options) {
   using Kind = ListenAddress::Kind;
   if (address.kind == Kind::unix_socket || address.port == 0)
     throw UsageError("flights: name the exporter: HOST:PORT, a URL or the folder of --flight.directory");
-  const bool every = address.kind == Kind::every || address.host == "0.0.0.0" || address.host == "::";
-  return every ? "localhost:" + std::to_string(address.port) : address.text;
+  return address.is_every() ? "localhost:" + std::to_string(address.port) : address.text;
 }
 
 std::string fetched(const ScrapeTarget& target, const ClientOptions& client) {

@@ -19,6 +19,9 @@ struct ListenAddress {
   std::uint16_t port = 0;
   std::string path;  // unix_socket
   std::string text;  // as given, for messages
+
+  // Every address, of one or of both protocols.
+  bool is_every() const { return kind == Kind::every || host == "0.0.0.0" || host == "::"; }
 };
 
 // Throws std::invalid_argument with one clear line.
