@@ -64,7 +64,7 @@ int dispatch(const std::vector<std::string>& arguments) {
     return print(line.command_given && topic ? help_text(*topic, line.help_all, action_of(line, *topic))
                                              : help_text(line.help_all));
   if (line.version || command.name == "version") return print(version_text());
-  const auto with_origin = [&line](const auto& error) {
+  const auto with_origin = [&line](const OptionError& error) {
     const Setting* setting = line.settings.find(error.flag());
     return (setting ? setting->origin : "--" + error.flag()) + ": " + error.reason();
   };
@@ -75,10 +75,10 @@ int dispatch(const std::vector<std::string>& arguments) {
       raise_capabilities();  // the file of the container image has them permitted only
     }
     return command.run(options);
-  } catch (const OptionError& error) {
-    throw UsageError(with_origin(error));
   } catch (const FlagFileError& error) {
     throw UsageError(with_origin(error), EXIT_FAILURE);
+  } catch (const OptionError& error) {
+    throw UsageError(with_origin(error));
   }
 }
 

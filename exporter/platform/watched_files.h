@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "igpu/log.h"
+#include "igpu/option.h"
 #include "platform/regular_file.h"
 
 // Configuration files that are read again when they change.
@@ -15,15 +15,9 @@ namespace igpu::exporter {
 
 // The file that a flag names cannot be read, or its content is not valid. The caller knows where the flag's value came
 // from (such as the environment) and should name that source instead of the flag. what() names the flag.
-class FlagFileError : public std::runtime_error {
+class FlagFileError : public OptionError {
  public:
-  FlagFileError(const std::string& flag, const std::string& reason)
-      : std::runtime_error("--" + flag + ": " + reason), flag_(flag), reason_(reason) {}
-  const std::string& flag() const { return flag_; }  // without dashes
-  const std::string& reason() const { return reason_; }
-
- private:
-  std::string flag_, reason_;
+  using OptionError::OptionError;
 };
 
 // Reads a regular file of up to 1 MiB. name: prefix of error messages. Throws FileError.

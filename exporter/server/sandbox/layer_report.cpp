@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "igpu/words.h"
 #include "server/sandbox/sandbox.h"
 
 namespace igpu::exporter {
@@ -6,13 +7,10 @@ namespace igpu::exporter {
 void report_off(Log& log) { log.write(LogLevel::warn, "the sandbox is off", {{"hint", "start without --no-sandbox"}}); }
 
 std::string layers_on(const SandboxOutcomes& outcomes) {
-  std::string on;
-  for (const Layer layer : kLayers) {
-    if (!outcomes[static_cast<std::size_t>(layer)].on) continue;
-    on += on.empty() ? "" : ",";
-    on += to_string(layer);
-  }
-  return on.empty() ? "nothing" : on;
+  std::vector<std::string_view> on;
+  for (const Layer layer : kLayers)
+    if (outcomes[static_cast<std::size_t>(layer)].on) on.push_back(to_string(layer));
+  return on.empty() ? "nothing" : joined(on, ",");
 }
 
 void report_missing(Layer layer, const LayerOutcome& outcome, LogLevel level, Log& log) {

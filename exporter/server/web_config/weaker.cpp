@@ -197,16 +197,14 @@ constexpr auto kStrengths = std::to_array<KeyStrength>({
 }  // namespace
 
 std::string weaker_keys(const WebConfig& before, const WebConfig& after) {
-  std::string keys;
+  std::vector<std::string_view> keys;
   for (const KeyStrength& strength : kStrengths) {
     const bool weaker = strength.weaker_value != nullptr
                             ? weaker_header(before, after, strength.key, strength.weaker_value)
                             : strength.weaker(before, after);
-    if (!weaker) continue;
-    keys += keys.empty() ? "" : ", ";
-    keys += strength.key;
+    if (weaker) keys.push_back(strength.key);
   }
-  return keys;
+  return joined(keys);
 }
 
 }  // namespace igpu::exporter
