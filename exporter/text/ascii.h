@@ -37,6 +37,14 @@ constexpr bool is_ascii(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
+// The characters of a name in HTTP (RFC 9110 section 5.6.2).
+constexpr bool is_token(std::string_view name) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return !name.empty() && std::ranges::all_of(name, [](char c) {
+    return is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos;
+  });
+}
+
 // text without these characters at both ends.
 constexpr std::string_view trimmed(std::string_view text, std::string_view blanks = " \t\r\n") {
   const std::size_t begin = text.find_first_not_of(blanks);

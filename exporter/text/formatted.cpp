@@ -17,7 +17,8 @@ std::string formatted(const char* format, ...) {
   return text.data();
 }
 
-std::tm utc_of(std::time_t unix_seconds) {
+std::string utc_text(std::time_t unix_seconds, const char* format) {
+  // Not gmtime_r(), which reads the file of the local time zone at its first call: in the sandbox that fails.
   using namespace std::chrono;
   const sys_seconds time{seconds(unix_seconds)};
   const auto day = floor<days>(time);
@@ -32,7 +33,8 @@ std::tm utc_of(std::time_t unix_seconds) {
   utc.tm_sec = static_cast<int>(of_day.seconds().count());
   utc.tm_wday = static_cast<int>(weekday(day).c_encoding());
   utc.tm_yday = static_cast<int>((day - sys_days(date.year() / January / 1)).count());
-  return utc;
+  std::array<char, 64> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), format, &utc)};
 }
 
 }  // namespace igpu::exporter

@@ -12,7 +12,7 @@ namespace igpu::exporter {
 // A share of time below this is shown as 0.0 %: idle.
 inline constexpr double kIdleShare = 0.0005;
 
-// Like gmtime_r(), which reads the file of the local time zone at its first call: in the sandbox that fails.
-std::tm utc_of(std::time_t unix_seconds);
+// As strftime(3), in UTC; at most 63 characters. The names are those of the locale C, as no other is chosen for times.
+[[gnu::format(strftime, 2, 0)]] std::string utc_text(std::time_t unix_seconds, const char* format);
 
 }  // namespace igpu::exporter

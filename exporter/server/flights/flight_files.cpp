@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/flights/flight_files.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <initializer_list>
 #include <utility>
 #include <vector>
@@ -73,9 +72,7 @@ constexpr std::size_t kMostFlights = 1000;
 
 std::string time_text(double seconds) {
   if (!(seconds >= 0 && seconds < 1e11)) return "?";
-  const tm parts = utc_of(static_cast<time_t>(seconds));
-  std::array<char, 32> text{};
-  return {text.data(), ::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%SZ", &parts)};
+  return utc_text(static_cast<std::time_t>(seconds), "%Y-%m-%d %H:%M:%SZ");
 }
 
 class Table {

@@ -264,11 +264,8 @@ std::vector<std::string> FlightFolder::names(const std::string& path) {
 
 std::string FlightFolder::name_of(const Flight& flight) {
   const time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(unix_time(flight, flight.event.time)).count();
-  const tm parts = utc_of(seconds);
-  std::array<char, 32> text{};
-  const std::size_t size = ::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ-", &parts);
   // Padded, so that flights of one second sort by number as well.
-  return std::string(kPrefix) + std::string(text.data(), size) +
+  return std::string(kPrefix) + utc_text(seconds, "%Y%m%dT%H%M%SZ-") +
          formatted("%06llu-", static_cast<unsigned long long>(flight.number)) +
          std::string(to_string(flight.event.cause)) + std::string(kSuffix);
 }

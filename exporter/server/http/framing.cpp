@@ -27,14 +27,6 @@ std::size_t head_size(std::string_view bytes) {
   return 0;
 }
 
-// The characters of a name (RFC 9110 section 5.6.2).
-bool is_token(std::string_view name) {
-  static constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
-  return !name.empty() && std::ranges::all_of(name, [](char c) {
-    return is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos;
-  });
-}
-
 bool is_port(std::string_view text) {
   return text.empty() || (text[0] == ':' && text.find_first_not_of("0123456789", 1) == std::string_view::npos);
 }

@@ -5,7 +5,6 @@
 #include <civetweb_parser.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <ctime>
 #include <exception>
@@ -31,19 +30,12 @@ constexpr std::chrono::milliseconds kResetsNoticed(100);
 // "Not Found" for 404.
 std::string_view status_text(int status) { return mg_get_response_code_text(nullptr, status); }
 
-// "Sun, 06 Nov 1994 08:49:37 GMT". This program keeps the names of the locale "C" for times.
-std::string http_date() {
-  const std::tm utc = utc_of(std::time(nullptr));
-  std::array<char, 32> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &utc)};
-}
-
 // Status line and headers, without "Connection" and the empty line, which the front adds.
 std::string response_head(const HttpResponse& response) {
   std::string head;
   head.reserve(512);
   head.append("HTTP/1.1 ").append(std::to_string(response.status)).append(" ").append(status_text(response.status));
-  head.append("\r\nDate: ").append(http_date());
+  head.append("\r\nDate: ").append(utc_text(std::time(nullptr), "%a, %d %b %Y %H:%M:%S GMT"));
   head.append("\r\nContent-Type: ").append(response.content_type).append("\r\n");
   if (!response.subscription)
     head.append("Content-Length: ").append(std::to_string(response.content().size())).append("\r\n");

@@ -16,13 +16,6 @@ namespace {
 constexpr std::size_t kMostCredentials = 64 << 10;
 constexpr std::size_t kMostAuthorities = 4 << 20;
 
-bool is_token(std::string_view name) {
-  constexpr std::string_view kSeparators = "()<>@,;:\\\"/[]?={} \t";
-  for (const char c : name)
-    if (c <= ' ' || c >= 0x7f || kSeparators.find(c) != kSeparators.npos) return false;
-  return !name.empty();
-}
-
 std::string base64(std::string_view text) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;

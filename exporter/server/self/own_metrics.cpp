@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/self/own_metrics.h"
 
-#include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace igpu::exporter {
@@ -86,9 +86,8 @@ void RequestMetrics::add_to(SampleList& out) const {
     const std::uint64_t count = counts_[code].load(std::memory_order_relaxed);
     // The usual codes are exported from the start, so that rate() counts the first response, too.
     if (count == 0 && code != 200 && code != 500 && code != 503) continue;
-    char text[8];
-    const auto end = std::to_chars(text, text + sizeof text, code).ptr;
-    const std::string_view label(text, static_cast<std::size_t>(end - text));
+    const std::string text = std::to_string(code);
+    const std::string_view label = text;
     out.add(kRequests, std::span(&label, 1), static_cast<double>(count));
   }
 }

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <condition_variable>
-#include <cstdio>
-#include <ctime>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -53,9 +51,7 @@ void append_quoted(std::string& out, std::string_view text) {
         break;
       default:
         if (is_unsafe(character)) {
-          char escape[8];
-          std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(character) & 0xffffU);
-          out += escape;
+          out += formatted("\\u%04x", static_cast<unsigned>(character) & 0xffffU);
         } else {
           append_character(out, character);
         }
@@ -75,11 +71,7 @@ void append_value(std::string& out, std::string_view text) {
 std::string now_utc() {
   using namespace std::chrono;
   const auto ms = floor<milliseconds>(system_clock::now()).time_since_epoch().count();
-  const std::tm utc = utc_of(ms / 1000);
-  char text[40];
-  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
-  std::snprintf(text + size, sizeof text - size, ".%03dZ", static_cast<int>(ms % 1000));
-  return text;
+  return utc_text(ms / 1000, "%Y-%m-%dT%H:%M:%S") + formatted(".%03dZ", static_cast<int>(ms % 1000));
 }
 
 constexpr std::size_t kQueueLimit = 256U << 10;  // bytes of lines that wait for the writer

@@ -20,11 +20,7 @@ void append_csv_cell(std::string& out, std::string_view text) {
 
 std::string time_text(std::chrono::system_clock::time_point time) {
   const auto ms = std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
-  const std::tm parts = utc_of(ms / 1000);
-  char text[64];
-  std::string out(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S.", &parts));
-  const std::string fraction = std::to_string(1000 + ms % 1000);
-  return out + fraction.substr(1) + 'Z';
+  return utc_text(ms / 1000, "%Y-%m-%dT%H:%M:%S.") + formatted("%03dZ", static_cast<int>(ms % 1000));
 }
 
 void CsvRows::write(const PageView& page, std::chrono::system_clock::time_point time, Nanoseconds elapsed,
