@@ -176,8 +176,8 @@ Statistics statistics_of(const Rows& rows) {
   return statistics;
 }
 
-std::vector<std::pair<std::string, double>> top(const Statistics& statistics, std::size_t most,
-                                                double (*of)(const FunctionUse&)) {
+std::vector<std::pair<std::string, double>> top_functions(const Statistics& statistics, std::size_t most,
+                                                          double (*of)(const FunctionUse&)) {
   std::vector<std::pair<std::string, double>> values;
   for (const FunctionUse& use : statistics.functions)
     if (of(use) != 0) values.emplace_back(use.function, of(use));

@@ -45,8 +45,8 @@ std::optional<Rows> read_csv(std::string_view text);
 std::optional<Rows> read_log(std::span<const std::byte> log);
 // The log as a CSV. False if it is not a log.
 bool write_csv(std::span<const std::byte> log, std::ostream& out);
-// The log as one line for each call, with the fields that the System Resource Tracker logs, and at the end the growth of
-// resident memory by kind, which that tool takes for leaks. False if it is not a log.
+// The log as one line for each call, with the fields that the System Resource Tracker logs, and at the end the growth
+// of resident memory by kind, which that tool takes for leaks. False if it is not a log.
 bool write_call_lines(std::span<const std::byte> log, std::ostream& out);
 
 struct FunctionUse {
@@ -74,7 +74,7 @@ struct Statistics {
 Statistics statistics_of(const Rows& rows);
 
 // The first `most` functions by what `of` says, largest first; those with 0 are left out.
-std::vector<std::pair<std::string, double>> top(const Statistics& statistics, std::size_t most,
-                                                double (*of)(const FunctionUse&));
+std::vector<std::pair<std::string, double>> top_functions(const Statistics& statistics, std::size_t most,
+                                                          double (*of)(const FunctionUse&));
 
 }  // namespace igpu::exporter

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "level_zero/report.h"
+
 #include <algorithm>
 #include <functional>
 #include <initializer_list>
 
 #include "level_zero/chart.h"
 #include "level_zero/event_rows.h"
-#include "level_zero/report.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
 
@@ -87,7 +88,8 @@ std::vector<std::pair<std::string, double>> single_growths(const Statistics& sta
 
 std::vector<Curve> growth_of_top_functions(const Rows& rows, const Statistics& statistics) {
   std::vector<Curve> curves;
-  for (const auto& [function, total] : top(statistics, 5, [](const FunctionUse& use) { return use.megabytes; })) {
+  for (const auto& [function, total] :
+       top_functions(statistics, 5, [](const FunctionUse& use) { return use.megabytes; })) {
     Curve made{function, {}};
     double sum = 0;
     for (const Row& row : rows.rows)
@@ -117,11 +119,12 @@ std::vector<std::string> panels(const Rows& rows, const Statistics& statistics) 
           {"Allocated by Level Zero", kTime, kMb},
           {curve("total", rows, [](const Row& row) { return static_cast<double>(row.total_bytes) / kMegabyte; })}),
       bar_chart({"Ten most frequent functions", "calls", ""},
-                top(statistics, 10, [](const FunctionUse& use) { return static_cast<double>(use.calls); }), "none"),
+                top_functions(statistics, 10, [](const FunctionUse& use) { return static_cast<double>(use.calls); }),
+                "none"),
       bar_chart({"Ten functions by memory", "MB in all", ""},
-                top(statistics, 10, [](const FunctionUse& use) { return use.megabytes; }), "no change"),
+                top_functions(statistics, 10, [](const FunctionUse& use) { return use.megabytes; }), "no change"),
       bar_chart({"Ten functions by memory of a call", "MB on average", ""},
-                top(statistics, 10, [](const FunctionUse& use) { return use.mean(); }), "no change"),
+                top_functions(statistics, 10, [](const FunctionUse& use) { return use.mean(); }), "no change"),
       line_chart({"Memory of the top five functions, added up", kTime, kMb}, growth_of_top_functions(rows, statistics)),
       bar_chart({"Single leaks (a guess)", kMb, ""}, single_growths(statistics), "no growth over a destroy")};
 }
@@ -230,7 +233,7 @@ std::string report_text(const ReportInput& input, Symbols& symbols) {
     }
     text += "most frequent:\n";
     for (const auto& [function, calls] :
-         top(statistics, 10, [](const FunctionUse& use) { return static_cast<double>(use.calls); }))
+         top_functions(statistics, 10, [](const FunctionUse& use) { return static_cast<double>(use.calls); }))
       text += "  " + clean_text(function) + ": " + std::to_string(static_cast<std::uint64_t>(calls)) + '\n';
     text += '\n';
   }

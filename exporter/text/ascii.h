@@ -39,8 +39,8 @@ constexpr bool is_ascii(std::string_view text) {
 
 // The characters of a name in HTTP (RFC 9110 section 5.6.2).
 constexpr bool is_token(std::string_view name) {
-  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
   return !name.empty() && std::ranges::all_of(name, [](char c) {
+    constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
     return is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos;
   });
 }

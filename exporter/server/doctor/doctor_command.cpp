@@ -74,7 +74,7 @@ int doctor(const Options& options) {
   if (optional) diagnosis.optional = how_to_grant(findings, place, program, true);
   diagnosis.place.sysfs_root = options.monitor.sysfs_root;
   HostModel model = model_of(PageView(result->lists()));
-  if (std::ranges::any_of(model.gpus, snapshot::busy_but_slow)) {
+  if (std::ranges::any_of(model.gpus, [](const GpuModel& gpu) { return snapshot::busy_but_slow(gpu).has_value(); })) {
     // The time since the start is short: look twice.
     std::this_thread::sleep_for(std::chrono::seconds(1));
     model = model_of(PageView(monitor.scrape({})->lists()));
