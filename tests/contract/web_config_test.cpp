@@ -113,7 +113,7 @@ std::string our_word(const std::string& path) {
   try {
     const WebConfigFile file(path, log);
     return "";
-  } catch (const std::runtime_error& error) {
+  } catch (const FlagFileError& error) {
     return error.what();
   }
 }

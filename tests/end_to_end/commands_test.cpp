@@ -16,8 +16,8 @@
 #include "text/unicode.h"
 
 using namespace igpu::test;
-using igpu::exporter::kTextWidth;
 using igpu::exporter::cell_width;
+using igpu::exporter::kTextWidth;
 using Json = nlohmann::json;
 
 namespace {

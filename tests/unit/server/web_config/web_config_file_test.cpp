@@ -30,7 +30,7 @@ std::string refusal(const std::string& path) {
   try {
     const WebConfigFile file(path, log);
     return "";
-  } catch (const std::runtime_error& error) {
+  } catch (const FlagFileError& error) {
     CHECK(std::string_view(error.what()).find('\n') == std::string_view::npos);
     return error.what();
   }
