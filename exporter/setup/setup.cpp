@@ -324,10 +324,14 @@ int run_system_program(const std::vector<std::string>& words) {
   for (const char* const folder : {"/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"}) {
     std::vector<std::string> command = words;
     command.front().insert(0, folder);
-    if (::access(command.front().c_str(), X_OK) == 0)
+    if (::access(command.front().c_str(), X_OK) != 0) continue;
+    try {
       return wait_for_exit(spawn(std::move(command), environment.data(), {}));
+    } catch (const std::runtime_error&) {
+      break;  // a script without an interpreter, a program for another processor
+    }
   }
-  return 127;  // as a shell says that the program is not there
+  return 127;  // as a shell says that the program cannot be started
 }
 
 }  // namespace igpu::exporter::setup

@@ -20,20 +20,19 @@ struct Arrival {
   bool others_wait = false;  // requests that arrived with this one are answered after it
 };
 
-// By default a GET of "/" without headers.
 class HttpRequest {
  public:
   virtual ~HttpRequest() = default;
-  virtual std::string_view method() const { return "GET"; }
+  virtual std::string_view method() const = 0;
   // Percent-decoded once, without the query, otherwise unchanged: dots and slashes are not resolved, and an invalid
   // escape is kept.
-  virtual std::string_view path() const { return "/"; }
-  virtual std::string_view query() const { return {}; }  // unchanged; "" if there is none
+  virtual std::string_view path() const = 0;
+  virtual std::string_view query() const = 0;  // unchanged; "" if there is none
   // Value of the first header with that name (case-insensitive); "" if there is none.
-  virtual std::string_view header(std::string_view /*name*/) const { return {}; }
-  virtual bool has_header(std::string_view /*name*/) const { return false; }  // also an empty one
+  virtual std::string_view header(std::string_view name) const = 0;
+  virtual bool has_header(std::string_view name) const = 0;  // also an empty one
   // All values of headers with that name, joined by commas: for headers that are lists.
-  virtual std::string list_header(std::string_view /*name*/) const { return {}; }
+  virtual std::string list_header(std::string_view name) const = 0;
   // Identifies a client: the bytes of an IPv4 address, the /64 network of an IPv6 address; "" for UNIX sockets.
   virtual std::string_view client() const { return {}; }
   virtual Arrival arrival() const { return {}; }

@@ -51,6 +51,12 @@ std::chrono::milliseconds wanted_interval(std::string_view query) {
 // For the readings of the streams, for which no single client asks.
 class StreamsRequest final : public HttpRequest {
  public:
+  std::string_view method() const override { return "GET"; }
+  std::string_view path() const override { return "/"; }
+  std::string_view query() const override { return {}; }
+  std::string_view header(std::string_view /*name*/) const override { return {}; }
+  bool has_header(std::string_view /*name*/) const override { return false; }
+  std::string list_header(std::string_view /*name*/) const override { return {}; }
   std::string_view client() const override { return "streams"; }
 };
 

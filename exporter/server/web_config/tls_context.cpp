@@ -252,7 +252,7 @@ void use_client_policy(SSL_CTX* context, const TlsSettings& settings, const TlsM
 
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
                     unsigned int offered_size, void*) {
-  constexpr unsigned char kHttp11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+  static constexpr unsigned char kHttp11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
   unsigned char* found = nullptr;
   const int result = SSL_select_next_proto(&found, size, kHttp11, sizeof kHttp11, offered, offered_size);
   *chosen = found;
