@@ -137,11 +137,7 @@ void Exchanges::refuse(Connection& connection, int status) {
 void Exchanges::answer(Ticket ticket, Answer answer) {
   --unanswered_;
   Connection* const connection = loop_.connections.find(ticket);
-  if (connection != nullptr && connection->state == State::answering) {
-    begin_writing(*connection, std::move(answer));
-  } else {
-    discard(answer);
-  }
+  if (connection != nullptr && connection->state == State::answering) begin_writing(*connection, std::move(answer));
 }
 
 void Exchanges::begin_writing(Connection& connection, Answer answer) {
@@ -321,14 +317,9 @@ void Exchanges::begin_stop() {
   }
 }
 
-void Exchanges::discard(Answer& answer) {
-  if (answer.response) responder_.recycle(std::move(answer.response));
-  answer = {};
-}
-
 void Exchanges::discard_sent(Connection& connection) {
   if (connection.state == State::writing) unsent_ -= connection.unsent();
-  discard(connection.out);
+  connection.out = {};
   connection.sent = 0;
 }
 

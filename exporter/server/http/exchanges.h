@@ -74,7 +74,6 @@ class Exchanges {
   void written(Connection& connection);
   void subscribed(Connection& connection);
   void linger(Connection& connection);
-  void discard(Answer& answer);
   void discard_sent(Connection& connection);
   void arm(Connection& connection, std::uint32_t events);
 

@@ -14,18 +14,8 @@ std::string event_bytes(std::string_view data, std::string_view name) {
   return bytes.append("data: ").append(data).append("\n\n");
 }
 
-void HttpResponse::clear() {
-  status = 200;
-  content_type = "text/plain; charset=utf-8";
-  headers.clear();
-  keeps_alive.reset();
-  body.clear();
-  shared_body.reset();
-  subscription.reset();
-}
-
 void HttpResponse::fail(int code, std::string_view message) {
-  clear();
+  *this = {};
   status = code;
   body.assign(message);
   body += '\n';

@@ -72,7 +72,6 @@ struct HttpResponse {
   std::optional<Subscription> subscription;        // if set, the body is the first event and has no length
 
   std::string_view content() const { return shared_body ? *shared_body : body; }
-  void clear();  // keeps the memory of body
   void fail(int code, std::string_view message);
 };
 

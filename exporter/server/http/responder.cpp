@@ -22,9 +22,7 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr Front::Ticket kEvent = 0;             // no connection has this number
-constexpr std::size_t kKept = 4;                // spare responses; more only while that many requests overlap
-constexpr std::size_t kLargestKept = 8U << 20;  // an unusually large page does not stay in memory
+constexpr Front::Ticket kEvent = 0;  // no connection has this number
 constexpr std::chrono::milliseconds kResetsNoticed(100);
 
 // "Not Found" for 404.
@@ -127,21 +125,6 @@ void Responder::deliver_to(Front& front) {
   };
 }
 
-std::unique_ptr<HttpResponse> Responder::empty_response() {
-  const std::lock_guard lock(mutex_);
-  if (spare_.empty()) return std::make_unique<HttpResponse>();
-  std::unique_ptr<HttpResponse> response = std::move(spare_.back());
-  spare_.pop_back();
-  return response;
-}
-
-void Responder::recycle(std::unique_ptr<HttpResponse> response) {
-  if (response->body.capacity() > kLargestKept) return;
-  response->clear();
-  const std::lock_guard lock(mutex_);
-  if (spare_.size() < kKept) spare_.push_back(std::move(response));
-}
-
 void Responder::ask_for_event() { workers_.submit({kEvent, {}, {}, {}, {}}); }
 
 Answer Responder::answer(const Front::Request& request) noexcept {
@@ -181,7 +164,7 @@ Answer Responder::answer_to(const Front::Request& submitted) {
   const ParsedRequest request(submitted, notice_resets_);
   if (request.error() != 0) return refusal(request.error());
   Answer answer;
-  answer.response = empty_response();
+  answer.response = std::make_unique<HttpResponse>();
   try {
     handler_.handle(request, *answer.response);
   } catch (const std::exception& error) {
@@ -198,7 +181,7 @@ Answer Responder::answer_to(const Front::Request& submitted) {
 
 Answer Responder::refusal(int status) {
   Answer answer;
-  answer.response = empty_response();
+  answer.response = std::make_unique<HttpResponse>();
   answer.response->fail(status, status_text(status));
   if (status == 405) answer.response->headers.emplace_back("Allow", "GET, HEAD");
   handler_.answered(status);

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <functional>
-#include <memory>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 #include "igpu/log.h"
 #include "server/http/front.h"
@@ -37,8 +33,6 @@ class Responder {
   bool withdraw(Front::Ticket ticket) { return workers_.withdraw(ticket); }
   // The answer to a request that the front rejects itself.
   Answer refusal(int status);
-  // Takes the memory of an answer for reuse. Thread-safe.
-  void recycle(std::unique_ptr<HttpResponse> response);
 
   // Waits for running handlers. Idempotent; do not submit anything after it.
   void stop() { workers_.stop(); }
@@ -47,15 +41,12 @@ class Responder {
   void serve(const Front::Request& request, const std::function<void()>& free) noexcept;
   Event next_event() noexcept;
   Answer answer_to(const Front::Request& submitted);
-  std::unique_ptr<HttpResponse> empty_response();
 
   HttpHandler& handler_;
   Log& log_;
   Front* front_ = nullptr;
   std::function<void()> notice_resets_;  // HttpRequest::notice_resets()
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<HttpResponse>> spare_;
-  WorkerPool workers_;  // last: its threads use all of the above
+  WorkerPool workers_;                   // last: its threads use all of the above
 };
 
 }  // namespace igpu::exporter

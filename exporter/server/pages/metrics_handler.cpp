@@ -8,7 +8,6 @@
 #include "platform/build_info.h"
 #include "server/http/message.h"
 #include "text/ascii.h"
-#include "view/format/gzip.h"
 #include "view/format/negotiation.h"
 #include "view/format/openmetrics.h"
 #include "view/format/prometheus_text.h"
@@ -16,9 +15,7 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr int kAttempts = 32;                   // to get a slot while others are taken and freed
-constexpr std::size_t kKeptWorkspaces = 2;      // more only while that many responses overlap
-constexpr std::size_t kLargestKept = 8U << 20;  // an unusually large page does not stay in memory
+constexpr int kAttempts = 32;  // to get a slot while others are taken and freed
 
 // Address, program and question: two scrapers on one host differ by the program, and two jobs of one Prometheus by what
 // they ask for. A HEAD request has no page, so it does not end the window of the GET requests.
@@ -64,39 +61,12 @@ Nanoseconds scrape_deadline(std::string_view timeout_header, Nanoseconds limit) 
   return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(bounded));
 }
 
-// Buffers of one response that the next one reuses.
-struct MetricsHandler::Workspace {
-  SampleList own;
-  std::vector<const SampleList*> lists;
-  std::string text;
-  std::unique_ptr<Gzip> gzip;  // 200 KiB: created for the first client that accepts it
-};
-
 MetricsHandler::MetricsHandler(const MetricsHandlerOptions& options, ScrapeSource& source,
                                const RequestMetrics& requests)
     : options_(options), source_(source), requests_(requests), in_flight_(options.max_requests) {
   for (const CollectorDescription& collector : describe_collectors()) {
     if (!collector.always_on) known_.emplace_back(collector.name);
   }
-}
-
-MetricsHandler::~MetricsHandler() = default;
-
-std::unique_ptr<MetricsHandler::Workspace> MetricsHandler::take_workspace() {
-  const std::lock_guard lock(mutex_);
-  if (spare_.empty()) return std::make_unique<Workspace>();
-  std::unique_ptr<Workspace> workspace = std::move(spare_.back());
-  spare_.pop_back();
-  return workspace;
-}
-
-void MetricsHandler::give_back(std::unique_ptr<Workspace> workspace) {
-  workspace->own.clear();
-  workspace->lists.clear();
-  workspace->text.clear();
-  if (workspace->text.capacity() > kLargestKept) return;
-  const std::lock_guard lock(mutex_);
-  if (spare_.size() < kKeptWorkspaces) spare_.push_back(std::move(workspace));
 }
 
 InFlight::Slot MetricsHandler::enter(const HttpRequest& request, HttpResponse& response) {
@@ -174,42 +144,47 @@ void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) 
   if (alone) pages_.clear();
 }
 
-void MetricsHandler::add_own(const ScrapeResult& result, Workspace& workspace) {
-  add_build_info(workspace.own);
-  if (options_.more) options_.more(workspace.own);
+void MetricsHandler::with_own(const ScrapeResult& result, const std::function<void(const PageView&)>& use) {
+  SampleList own;
+  add_build_info(own);
+  if (options_.more) options_.more(own);
   if (options_.exporter_metrics) {
-    requests_.add_to(workspace.own);
-    process_.add_to(workspace.own);
+    requests_.add_to(own);
+    process_.add_to(own);
   }
-  workspace.lists.assign(result.lists().begin(), result.lists().end());
-  workspace.lists.push_back(&workspace.own);
+  std::vector<const SampleList*> lists(result.lists().begin(), result.lists().end());
+  lists.push_back(&own);
+  use(PageView(lists));
 }
 
 bool MetricsHandler::read(std::stop_token gone, const std::function<void(const PageView&)>& use) {
   const auto result = source_.scrape({{}, options_.timeout, std::move(gone)});
-  if (!result) return false;
-  Workspace workspace;
-  add_own(*result, workspace);
-  use(PageView(workspace.lists));
-  return true;
+  if (result) with_own(*result, use);
+  return result != nullptr;
 }
 
 void MetricsHandler::render(const ScrapeResult& result, Format format, bool compressed, std::string& out) {
-  std::unique_ptr<Workspace> workspace = take_workspace();
-  add_own(result, *workspace);
-  const PageView page(workspace->lists);
-
-  std::string& text = compressed ? workspace->text : out;
-  if (format == Format::openmetrics) {
-    write_openmetrics(page, text);
-  } else {
-    write_prometheus_text(page, text);
+  std::string text;
+  with_own(result, [&](const PageView& page) {
+    if (format == Format::openmetrics) {
+      write_openmetrics(page, text);
+    } else {
+      write_prometheus_text(page, text);
+    }
+  });
+  if (!compressed) {
+    out = std::move(text);
+    return;
   }
-  if (compressed) {
-    if (!workspace->gzip) workspace->gzip = std::make_unique<Gzip>();
-    workspace->gzip->compress(text, out);
+  std::unique_ptr<Gzip> gzip;
+  {
+    const std::lock_guard lock(mutex_);
+    gzip = std::move(gzip_);
   }
-  give_back(std::move(workspace));
+  if (!gzip) gzip = std::make_unique<Gzip>();
+  gzip->compress(text, out);
+  const std::lock_guard lock(mutex_);
+  gzip_ = std::move(gzip);
 }
 
 }  // namespace igpu::exporter

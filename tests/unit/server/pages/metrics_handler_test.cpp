@@ -38,7 +38,7 @@ struct Page {
   HttpResponse response;
 
   void get() {
-    response.clear();
+    response = {};
     handler.handle(request, response);
   }
   std::string header(std::string_view name) const {
@@ -422,7 +422,7 @@ TEST_CASE("no request gets a page of a result from before it arrived") {
       if (client % 2 != 0) request.headers["Accept-Encoding"] = "gzip";
       for (int i = 0; i < 100; ++i) {
         if (i % 4 == client % 4) source.renew();
-        response.clear();
+        response = {};
         const double at_least = source.value();
         handler.handle(request, response);
         const std::string body(response.content());
