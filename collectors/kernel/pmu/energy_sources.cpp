@@ -154,7 +154,11 @@ Reading<std::uint64_t> EnergySources::count_of(Domain& domain, Domain::Part& par
   }
   if (now < part.retry_at) return Absent{Reason::permission, EACCES};
   auto count = part.file->number();
-  if (count.is_absent()) part.retry_at = now + retry_after_;
+  if (count.is_absent()) {
+    part.retry_at = now + retry_after_;
+    // A zone of powercap goes with its module, and comes back without the GPU's being bound anew.
+    if (domain.source == kPowercapSource) part.file = Attribute(machine_.sys, part.file->path());
+  }
   return count;
 }
 

@@ -509,6 +509,27 @@ TEST_CASE("counters continue after a rebind") {
   CHECK(run.value(kJoules) == 1010);
 }
 
+TEST_CASE("a powercap zone that goes away and comes back is read again, and what was used meanwhile counts") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  Run run(m, gpu);
+  const auto package = [&] { return run.value(kJoules, {{"domain", "package"}}); };
+  m.tree.write(kPackageZone, "1000000000\n");
+  run.collect();
+  CHECK(package() == 1000);
+  m.tree.remove(kPackageZone);
+  m.sys.fail_reading("intel-rapl:0/energy_uj", ENODEV);  // by the descriptor that is open
+  run.collect_after(1s);
+  run.collect_after(1s);
+  CHECK(run.count(kJoules, {{"domain", "package"}}) == 0);
+  CHECK(run.failures() == 0);
+  m.sys.heal();
+  m.tree.write(kPackageZone, "1030000000\n");
+  run.collect_after(1s);
+  CHECK(package() == 1030);
+  CHECK(run.value(kWatts, {{"domain", "package"}}) == 10);  // over the three seconds
+}
+
 TEST_SUITE_END();
 
 TEST_CASE("energy whose label cannot be read is nobody's, not the package's") {
