@@ -18,7 +18,7 @@
 namespace igpu::sampling {
 
 inline constexpr std::size_t kEngines = 64;  // more than any part has
-inline constexpr std::size_t kDomains = 8;
+inline constexpr std::size_t kDomains = 10;  // of an integrated GPU: five of RAPL, each by the PMU and by powercap
 inline constexpr std::size_t kGts = 8;
 inline constexpr std::size_t kReasons = 64;  // more than the hardware's register has bits
 

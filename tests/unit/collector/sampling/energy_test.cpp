@@ -18,7 +18,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::uint32_t kRaplPmu = 9;
-constexpr std::uint64_t kPackage = 2, kGpu = 4;  // configs of energy-pkg and energy-gpu
+// configs of energy-pkg, -ram, -gpu and -psys
+constexpr std::uint64_t kPackage = 2, kMemory = 3, kGpu = 4, kPlatform = 5;
 constexpr std::uint64_t kCountsPerJoule = std::uint64_t{1} << 32;
 constexpr std::uint64_t kRange = 262'143'328'850;  // of the zones, microjoules
 
@@ -53,11 +54,24 @@ class SampledLaptop {
     m.perf.add_pmu(kRaplPmu);
   }
 
+  // All that RAPL can have: also memory, which draws 4 W, the cores, and the platform as an event.
+  void add_domains() {
+    const std::string events = "sys/bus/event_source/devices/power/events/energy-";
+    m.tree.write(events + "cores", "event=0x01\n");
+    m.tree.write(events + "ram", "event=0x03\n");
+    m.tree.write(events + "psys", "event=0x05\n");
+    const std::string zone = "sys/class/powercap/intel-rapl:0:2/";
+    m.tree.write(zone + "name", "dram\n");
+    m.tree.write(zone + "energy_uj", "7000000000\n");
+  }
+
   // A tick 300 ms after the one before.
   void tick() {
     m.clock.advance(300ms);
     m.perf.counter(kRaplPmu, kPackage) += 6 * kCountsPerJoule;
     m.perf.counter(kRaplPmu, kGpu) += 3 * kCountsPerJoule / 10;
+    m.perf.counter(kRaplPmu, kMemory) += 12 * kCountsPerJoule / 10;
+    m.perf.counter(kRaplPmu, kPlatform) += 12 * kCountsPerJoule;
     package = (package + 6'000'000) % kRange;
     gpu += 300'000;
     platform += 12'000'000;
@@ -128,6 +142,18 @@ TEST_CASE("a permission for the PMU that is granted later is used") {
   laptop.m.perf.refuse_all(0);
   laptop.ticks(40);  // it is asked for every ten seconds
   CHECK(laptop.watts() == "psys 40 powercap, gpu 1 rapl_pmu, package 20 rapl_pmu, ");
+}
+
+TEST_CASE("when the PMU is permitted later, each of the five domains of RAPL has a place beside that of its zone") {
+  SampledLaptop laptop(true);
+  laptop.add_domains();
+  laptop.m.perf.refuse_all(EACCES);
+  laptop.ticks(3);
+  CHECK(laptop.reader->layout().domains.size() == 5);
+  laptop.m.perf.refuse_all(0);
+  laptop.ticks(40);
+  CHECK(laptop.reader->layout().domains.size() == 10);
+  CHECK(laptop.watts() == "gpu 1 rapl_pmu, package 20 rapl_pmu, dram 4 rapl_pmu, psys 40 rapl_pmu, ");
 }
 
 // max_energy_range_uj, Documentation/ABI/testing/sysfs-class-powercap
