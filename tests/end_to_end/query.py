@@ -112,6 +112,17 @@ def xpu_smi():
         check(status == 0 and out == "" and target.read_text() == "DG2 [Arc A770]\n", f"-f: {target.read_text()}")
 
 
+def without_gpu():
+    """Every form says what is not there, and fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        for part in ("class/drm", "bus/pci/devices"):
+            Path(folder, part).mkdir(parents=True)
+        for arguments in ([], ["--fields=name"], ["--query-gpu=name"], ["--list"], ["--list", "--json"]):
+            out, err, status = query(f"--path.sysfs={folder}", *arguments)
+            check(status == 1 and "No Intel GPU found" in out + err, f"{arguments} without a GPU: {status} {out[:200]} {err}")
+        check(json.loads(out)[0]["field"] == "gpu.index", f"--list has the fields: {out[:200]}")
+
+
 def refused():
     for arguments, text in ((["--fields=powr.mean"], "did you mean power.mean?"), (["--fields=" + "x" * 10000], "there is no field"),
                             (["--query-gpu=power.drwa"], "did you mean power.draw?"), (["--fields=name", "--format=xml"], "none of"),
@@ -129,6 +140,6 @@ def refused():
     check(ran.returncode == 0 and ran.stderr == b"", f"a pipe that was closed before: {ran}")
 
 
-for part in (listed, alone, loops, chosen, without_fields, xpu_smi, refused):
+for part in (listed, alone, loops, chosen, without_fields, xpu_smi, without_gpu, refused):
     part()
 finish("query: ")

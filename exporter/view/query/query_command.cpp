@@ -112,7 +112,7 @@ int query_command(const Options& options) {
   std::string out, nothing;
   bool shown = false;
   printer.header(out);
-  const std::uint64_t count = wanted.count ? *wanted.count : wanted.loop ? ~std::uint64_t{0} : 1;
+  const std::uint64_t count = wanted.list ? 1 : wanted.count ? *wanted.count : wanted.loop ? ~std::uint64_t{0} : 1;
   SteadyClock::time_point next = SteadyClock::now();
   for (std::uint64_t readings = 0; readings < count; ++readings) {
     if (readings > 0) {
@@ -127,16 +127,17 @@ int query_command(const Options& options) {
     keep_chosen(rows, wanted.ids, readings == 0);
     if (readings == 0) open_file();
     if (wanted.list)
-      return print(wanted.json ? query::field_list_json(rows, result->findings())
-                               : query::field_list(rows, result->findings()));
-    printer.rows(host, rows, out);
+      out +=
+          wanted.json ? query::field_list_json(rows, result->findings()) : query::field_list(rows, result->findings());
+    else
+      printer.rows(host, rows, out);
     shown = shown || !rows.empty();
     nothing = nothing_to_show(host);
     if (output.write(out) != StatsOutput::Outcome::goes_on) break;
     out.clear();
   }
   if (shown) return EXIT_SUCCESS;
-  if (!wanted.fields.empty() || wanted.xpu_fields) (void)std::fputs(nothing.c_str(), stderr);
+  if (wanted.list || !wanted.fields.empty() || wanted.xpu_fields) (void)std::fputs(nothing.c_str(), stderr);
   return EXIT_FAILURE;
 }
 
