@@ -60,6 +60,8 @@ void write_json(const Fields& fields, std::span<const Row> rows, std::string& ou
   for (const Row& row : rows) {
     json.begin_object();
     for (const Field& field : fields) {
+      // "power" and "power.draw" are one member.
+      if (&field != &*std::ranges::find(fields, field.name, &Field::name)) continue;
       json.name(field.name);
       const Value value = field.get(row);
       if (!value)

@@ -188,6 +188,16 @@ TEST_CASE("what a machine lacks is absent, never 0") {
   CHECK(value_of("power", rows[0]).absent().reason == Reason::hardware);
 }
 
+TEST_CASE("a field that is asked for by several names is one member of the JSON, and a column for each name") {
+  Arc machine;
+  const std::vector<Row>& rows = machine.rows();
+  std::string json;
+  write_json({*find_field("power.draw"), *find_field("name"), *find_field("power"), *find_field("power.mean")}, rows,
+             json);
+  CHECK(json == "[{\"power.mean\":93.64,\"gpu.name\":\"Arc <A770>\"}]\n");
+  CHECK(csv(rows, {"power.draw", "power"}, {.units = false}) == "power.mean, power.mean\n93.64, 93.64\n");
+}
+
 TEST_CASE("CSV has units in the header and behind values, as nvidia-smi writes them, unless they are not wanted") {
   Arc machine;
   const std::vector<Row>& rows = machine.rows();
