@@ -44,15 +44,38 @@ constexpr std::string_view kMoreKeys[] = {
     "power.dram",      "power.psys",       "bandwidth.read", "bandwidth.write", "temperature.package",
     "voltage.package", "power_limit.card", "power_limit.cap"};
 
-// Such a word, a listed one, or the name of a row with its number: "vcs0", "local0", "1".
+// What stands before the number in names of rows, by topic, separated by blanks.
+constexpr std::pair<std::string_view, std::string_view> kNumbered[] = {
+    {"engine", "rcs bcs vcs vecs ccs"},
+    {"frequency", ""},
+    {"rc6", ""},
+    {"fan", ""},
+    {"memory", "local system stolen-local stolen-system vram"},
+    {"temperature", "temp vram_ch_"}};
+
+// "vcs0", "local0", "1"; "3D" and "Copy 1" are engines of Windows, whose drivers may name them as they like.
+bool has_number(std::string_view topic, std::string_view key) {
+  if (topic == "engine" && key.starts_with("3D")) return true;
+  const std::string_view stem = key.substr(0, key.find_last_not_of("0123456789") + 1);
+  if (stem.size() == key.size()) return false;
+  if (topic == "engine" && stem.ends_with(' ')) return true;
+  for (auto [of, stems] : kNumbered) {
+    if (of != topic) continue;
+    do
+      if (take_until(stems, ' ') == stem) return true;
+    while (!stems.empty());
+  }
+  return false;
+}
+
+// Such a word, a listed one, or the name of a row with its number.
 bool may_name_rows(const model::Field& first, std::string_view key) {
   const bool has_rows = !first.labels[first.is.empty() ? 0 : 1].empty();  // the last label says which field
   if (!has_rows || first.words != nullptr) return false;
   std::string_view listed = first.keys;
   while (!listed.empty())
     if (take_until(listed, ' ') == key) return true;
-  return std::ranges::any_of(key, is_digit) ||
-         contains(kMoreKeys, std::string(topic_of(first)) + '.' + std::string(key));
+  return has_number(topic_of(first), key) || contains(kMoreKeys, std::string(topic_of(first)) + '.' + std::string(key));
 }
 
 }  // namespace

@@ -121,10 +121,14 @@ TEST_CASE("of a name, the value of rows that has no better one, and gpu, may be 
 }
 
 TEST_CASE("a key is a word that some machine has, or a name with its number") {
-  for (const char* const name : {"engine.vcs1.busy", "frequency.1.actual", "memory.local0.used", "frequency.media.rp0"})
+  for (const char* const name :
+       {"engine.vcs1.busy", "frequency.1.actual", "memory.local0.used", "frequency.media.rp0", "fan.2.speed",
+        "rc6.1.ratio", "temperature.vram_ch_11.value", "engine.3D.busy", "engine.Video Decode 1.busy"})
     CHECK_MESSAGE(find_field(name)->name == name, name);
-  for (const char* const name : {"engine.vidoe.busy", "temperature.vrma", "temperature.media", "pcie.x16.speed",
-                                 "power.package.maen", "throttling.pl1", "engine..busy"})
+  for (const char* const name :
+       {"engine.vidoe.busy", "temperature.vrma", "temperature.media", "pcie.x16.speed", "power.package.maen",
+        "throttling.pl1", "engine..busy", "engine.foo7.busy", "frequency.gt0.actual", "memory.1.used", "power.1.mean",
+        "engine.vcs1x.busy", "engine.1.busy"})
     CHECK_MESSAGE(!find_field(name), name);
 }
 
