@@ -45,7 +45,7 @@ FUZZ_TARGET(wddm) {
     }
     if (const auto regions = adapter.memory()) {
       FUZZ_CHECK(!regions->empty() && regions->size() <= 2);
-      for (const igpu::MemoryRegion& region : *regions)
+      for (const igpu::RegionUse& region : *regions)
         FUZZ_CHECK(region.size.value > 0 && region.size.value <= kMostBytes && region.used->value <= region.size.value);
     }
     check_range(adapter.clock().actual, 1e11);

@@ -15,7 +15,7 @@ class PcieCollector final : public Collector {
 
  private:
   const Gpu& gpu_;
-  PcieLink link_;
+  PcieLinkFiles link_;
 };
 
 }  // namespace igpu

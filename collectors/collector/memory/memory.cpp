@@ -8,7 +8,7 @@
 namespace igpu {
 namespace {
 
-bool device_has_gone(const Reading<std::vector<MemoryRegion>>& outcome) {
+bool device_has_gone(const Reading<std::vector<RegionUse>>& outcome) {
   return outcome.is_absent() && outcome.absent().os_error == ENODEV;
 }
 
@@ -21,7 +21,7 @@ std::unique_ptr<Collector> MemoryCollector::create(const CollectorContext& conte
 
 MemoryCollector::MemoryCollector(const CollectorContext& context) : machine_(context.machine), gpu_(context.gpu) {}
 
-Reading<std::vector<MemoryRegion>> MemoryCollector::regions(bool may_know_used) {
+Reading<std::vector<RegionUse>> MemoryCollector::regions(bool may_know_used) {
   if (node_) {
     auto outcome = memory_regions(*node_, gpu_.driver, may_know_used);
     if (!device_has_gone(outcome)) return outcome;
@@ -32,7 +32,7 @@ Reading<std::vector<MemoryRegion>> MemoryCollector::regions(bool may_know_used) 
   if (!opened) {
     // The kernel has the node, but this container was not given it.
     if (opened.is_absent() && opened.absent().os_error == ENOENT) return Absent{Reason::permission, ENOENT};
-    return opened.propagate<std::vector<MemoryRegion>>();
+    return opened.propagate<std::vector<RegionUse>>();
   }
   node_ = *std::move(opened);
   auto outcome = memory_regions(*node_, gpu_.driver, may_know_used);
@@ -40,9 +40,9 @@ Reading<std::vector<MemoryRegion>> MemoryCollector::regions(bool may_know_used) 
   return outcome;
 }
 
-Absent MemoryCollector::why_use_is_unknown(const std::vector<MemoryRegion>& regions, bool may_know_used) const {
+Absent MemoryCollector::why_use_is_unknown(const std::vector<RegionUse>& regions, bool may_know_used) const {
   const bool only_system_memory =
-      std::all_of(regions.begin(), regions.end(), [](const MemoryRegion& region) { return region.name == "system"; });
+      std::all_of(regions.begin(), regions.end(), [](const RegionUse& region) { return region.name == "system"; });
   // i915 does not track system memory.
   if (gpu_.driver == Driver::i915 && only_system_memory) return {Reason::kernel, 0};
   if (!may_know_used) return {Reason::permission, EACCES};
@@ -60,7 +60,7 @@ void MemoryCollector::collect(ScrapePass&, SampleSink& out) {
 
   out.available(kSizeFeature);
   bool any_use_known = false;
-  for (const MemoryRegion& region : *found) {
+  for (const RegionUse& region : *found) {
     out.add(kSize, {gpu_.address, region.name}, region.size);
     if (!region.used) continue;
     any_use_known = true;

@@ -65,8 +65,8 @@ class MemoryCollector final : public Collector {
   void collect(ScrapePass& pass, SampleSink& out) override;
 
  private:
-  Reading<std::vector<MemoryRegion>> regions(bool may_know_used);
-  Absent why_use_is_unknown(const std::vector<MemoryRegion>& regions, bool may_know_used) const;
+  Reading<std::vector<RegionUse>> regions(bool may_know_used);
+  Absent why_use_is_unknown(const std::vector<RegionUse>& regions, bool may_know_used) const;
 
   Machine& machine_;
   const Gpu& gpu_;

@@ -32,7 +32,7 @@ void WddmMemory::collect(ScrapePass&, SampleSink& out) {
   }
   out.available(kSizeBySegments);
   out.available(kUsedBySegments);
-  for (const MemoryRegion& region : *regions) {
+  for (const RegionUse& region : *regions) {
     out.add(MemoryCollector::kSize, {gpu_.address, region.name}, region.size);
     if (region.used) out.add(MemoryCollector::kUsed, {gpu_.address, region.name}, *region.used);
   }

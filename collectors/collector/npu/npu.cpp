@@ -176,19 +176,19 @@ void NpuCollector::collect(MachinePass& pass, SampleSink& out) {
   auto found = find_npus(machine_, npus_);
   if (found.is_failure()) return out.failed(found.failure());
   npus_ = *std::move(found);
-  for (const Npu& npu : npus_) (void)device_of(npu);
+  for (const NpuDevice& npu : npus_) (void)device_of(npu);
   count_recoveries(pass);
   if (npus_.empty()) return out.absent(kNpu, {Reason::hardware});
   out.available(kNpu);
   Reports reports(out);
-  for (const Npu& npu : npus_) write(npu, device_of(npu), pass.now(), reports, out);
+  for (const NpuDevice& npu : npus_) write(npu, device_of(npu), pass.now(), reports, out);
   write_processes(pass, out);
   write_telemetry(pass, out);
   if (counts_recoveries()) return out.available(kRecoveriesFeature);
   out.absent(kRecoveriesFeature, machine_.uevents ? Absent{Reason::disabled} : machine_.uevents.absent());
 }
 
-NpuCollector::Device& NpuCollector::device_of(const Npu& npu) {
+NpuCollector::Device& NpuCollector::device_of(const NpuDevice& npu) {
   Device& device = devices_.try_emplace(npu.address, min_window_).first->second;
   if (!device.files || device.binding != npu.binding) {
     device.files = std::make_unique<NpuFiles>(machine_.sys, npu.pci_path);
@@ -206,7 +206,8 @@ void NpuCollector::count_recoveries(MachinePass& pass) {
       ++known->second.recoveries;
 }
 
-void NpuCollector::write_busy(const Npu& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out) {
+void NpuCollector::write_busy(const NpuDevice& npu, Device& device, Nanoseconds now, Reports& reports,
+                              SampleSink& out) {
   const auto busy = device.files->busy_microseconds();
   if (!reports.busy.note(busy)) return device.window.restart();
   constexpr double kMicrosecond = 1e-6;
@@ -226,7 +227,7 @@ void NpuCollector::write_processes(MachinePass& pass, SampleSink& out) {
   if (!outcome) return out.missing(kNpuProcessesFeature, outcome);
   const ClientSnapshot& snapshot = **outcome;
   bool any = false;
-  for (const Npu& npu : npus_) {
+  for (const NpuDevice& npu : npus_) {
     for (const ProcessUse& use : uses_of(snapshot, npu.address, *most_processes_)) {
       any = true;
       const std::string pid = std::to_string(use.first->pid);
@@ -274,14 +275,15 @@ void NpuCollector::write_telemetry(MachinePass& pass, SampleSink& out) {
         Watts{static_cast<double>(delta->counts[0]) * NpuTelemetry::kEnergyUnit / to_seconds(delta->elapsed).value});
 }
 
-void NpuCollector::write_frequency(const Npu& npu, Device& device, Reports& reports, SampleSink& out) {
+void NpuCollector::write_frequency(const NpuDevice& npu, Device& device, Reports& reports, SampleSink& out) {
   const auto current = device.files->current_frequency();
   const auto highest = device.files->highest_frequency();
   if (reports.clock.note(current)) out.add(kNpuFrequency, {npu.address, "current"}, *current);
   if (reports.clock.note(highest)) out.add(kNpuFrequency, {npu.address, "max"}, *highest);
 }
 
-void NpuCollector::write(const Npu& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out) const {
+void NpuCollector::write(const NpuDevice& npu, Device& device, Nanoseconds now, Reports& reports,
+                         SampleSink& out) const {
   char id[16] = "";
   if (npu.device_id != 0) std::snprintf(id, sizeof id, "0x%04x", static_cast<unsigned>(npu.device_id));
   out.add(kNpuInfoMetric, {npu.address, npu.accel, id, npu.name}, flag(true));

@@ -44,22 +44,22 @@ class NpuCollector final : public MachineCollector {
   };
   struct Reports;
 
-  Device& device_of(const Npu& npu);
+  Device& device_of(const NpuDevice& npu);
   void count_recoveries(MachinePass& pass);
   bool counts_recoveries() const { return fault_channels_.has_events || fault_channels_.has_dumps; }
   void write_processes(MachinePass& pass, SampleSink& out);
   void report_processes(const ClientSnapshot& snapshot, bool any, SampleSink& out);
   void write_telemetry(MachinePass& pass, SampleSink& out);
-  static void write_busy(const Npu& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out);
-  static void write_frequency(const Npu& npu, Device& device, Reports& reports, SampleSink& out);
-  void write(const Npu& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out) const;
+  static void write_busy(const NpuDevice& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out);
+  static void write_frequency(const NpuDevice& npu, Device& device, Reports& reports, SampleSink& out);
+  void write(const NpuDevice& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out) const;
 
   Machine& machine_;
   const Nanoseconds min_window_;
   const std::optional<std::size_t> most_processes_;
   std::optional<bool> shows_memory_;  // whether the driver reports memory by process; known from the first client on
   NpuTelemetry telemetry_;
-  std::vector<Npu> npus_;
+  std::vector<NpuDevice> npus_;
   FaultChannels fault_channels_;                        // as the collector health reported them last
   std::map<std::string, Device, std::less<>> devices_;  // by PCI address
 };

@@ -101,7 +101,7 @@ constexpr const FeatureDescriptor* kSriovFeatures[] = {&kFunctions, &kEngines, &
 
 constexpr std::array<const OptionDescriptor*, 1> kSriovOptions{&kWorkloadBy};
 
-bool is_held_by_vfio(const VirtualFunction& function) { return function.driver.find("vfio") != std::string::npos; }
+bool is_held_by_vfio(const VfDevice& function) { return function.driver.find("vfio") != std::string::npos; }
 
 }  // namespace
 
@@ -148,7 +148,7 @@ void SriovCollector::collect(MachinePass& pass, SampleSink& out) {
     return std::none_of(gpus->begin(), gpus->end(), [&](const Gpu& gpu) { return gpu.address == known.first; });
   });
   std::vector<const Gpu*> with_functions;
-  std::vector<const VirtualFunction*> held;
+  std::vector<const VfDevice*> held;
   const Nanoseconds now = pass.now();
   holders_.check(now);
   for (const Gpu& gpu : *gpus) {
@@ -159,7 +159,7 @@ void SriovCollector::collect(MachinePass& pass, SampleSink& out) {
     Device& device = device_of(gpu);
     if (!read_functions(gpu, device, pass, out)) continue;
     with_functions.push_back(&gpu);
-    for (const VirtualFunction& function : device.functions)
+    for (const VfDevice& function : device.functions)
       if (is_held_by_vfio(function)) held.push_back(&function);
   }
   holders_.follow(held, now);
@@ -200,7 +200,7 @@ bool SriovCollector::read_functions(const Gpu& gpu, Device& device, MachinePass&
 
 void SriovCollector::write_info(const Gpu& gpu, const Device& device, SampleSink& out) {
   bool all_known = true;
-  for (const VirtualFunction& function : device.functions) {
+  for (const VfDevice& function : device.functions) {
     const std::string_view workload = workload_of(function);
     all_known = all_known && (!workload.empty() || !is_held_by_vfio(function));
     out.add(kVfInfo,
@@ -217,7 +217,7 @@ void SriovCollector::write_info(const Gpu& gpu, const Device& device, SampleSink
 }
 
 // A machine's name does not change, so it is built once. That of a container or a pod may be found later.
-std::string_view SriovCollector::workload_of(const VirtualFunction& function) {
+std::string_view SriovCollector::workload_of(const VfDevice& function) {
   const VfioHolders::Holder* const holder = holders_.holder_of(function.address);
   if (holder == nullptr) return {};
   NamedHolder& named = named_[function.address];
@@ -244,7 +244,7 @@ void SriovCollector::write_engines(const Gpu& gpu, const Device& device, Machine
   out.available(kEngines, gpu.address);
   for (const VfEngineTime& time : engines->times) {
     const bool exists = std::any_of(device.functions.begin(), device.functions.end(),
-                                    [&](const VirtualFunction& function) { return function.number == time.vf; });
+                                    [&](const VfDevice& function) { return function.number == time.vf; });
     if (!exists) continue;
     const std::string vf = std::to_string(time.vf);
     out.add(kSriovBusy, {gpu.address, vf, time.gt, time.engine, time.engine_class},
@@ -270,7 +270,7 @@ void SriovCollector::write_adverse_events(const Gpu& gpu, Device& device, Sample
   if (!read) return out.failed(read.failure());
   out.available(kSriovEvents, gpu.address);
   AdverseCounters& counters = adverse_counters_[gpu.address];
-  for (const VirtualFunction& function : device.functions) {
+  for (const VfDevice& function : device.functions) {
     std::map<std::string_view, std::uint64_t> counts;  // a function without events has no line
     for (const std::string_view kind : kAdverseKinds) counts[kind] = 0;
     for (const VfAdverseEvents& events : *read)

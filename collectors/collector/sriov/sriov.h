@@ -35,7 +35,7 @@ class SriovCollector final : public MachineCollector {
     std::uint64_t binding;
     PhysicalFunction pf;
     AdverseEventFiles adverse;
-    std::span<const VirtualFunction> functions;  // of this scrape
+    std::span<const VfDevice> functions;  // of this scrape
   };
   struct NamedHolder {
     std::uint64_t serial = 0;  // of the VfioHolders::Holder
@@ -50,7 +50,7 @@ class SriovCollector final : public MachineCollector {
   static void write_engines(const Gpu& gpu, const Device& device, MachinePass& pass, SampleSink& out);
   void write_adverse_events(const Gpu& gpu, Device& device, SampleSink& out);
   void write_info(const Gpu& gpu, const Device& device, SampleSink& out);
-  std::string_view workload_of(const VirtualFunction& function);
+  std::string_view workload_of(const VfDevice& function);
 
   Machine& machine_;
   std::shared_ptr<WorkloadRuleSource> rules_;

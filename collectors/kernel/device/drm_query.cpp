@@ -99,8 +99,8 @@ std::optional<std::size_t> item_count(Bytewise answer, std::uint32_t Header::*co
   return claimed;
 }
 
-bool has_region(const std::vector<MemoryRegion>& regions, std::string_view name) {
-  return std::any_of(regions.begin(), regions.end(), [&](const MemoryRegion& region) { return region.name == name; });
+bool has_region(const std::vector<RegionUse>& regions, std::string_view name) {
+  return std::any_of(regions.begin(), regions.end(), [&](const RegionUse& region) { return region.name == name; });
 }
 
 // Drivers also report 0 to callers without the capability; some kernels report the value to all.
@@ -109,24 +109,24 @@ std::optional<Bytes> known_use(std::uint64_t used, std::uint64_t size, bool may_
   return Bytes{static_cast<double>(used)};
 }
 
-void keep_region(std::vector<MemoryRegion>& regions, std::string name, std::uint64_t size, std::optional<Bytes> used) {
+void keep_region(std::vector<RegionUse>& regions, std::string name, std::uint64_t size, std::optional<Bytes> used) {
   if (size == 0 || size == kUnknownSize || has_region(regions, name)) return;
   regions.push_back({std::move(name), Bytes{static_cast<double>(size)}, used});
 }
 
-Reading<std::vector<MemoryRegion>> none_if_empty(std::vector<MemoryRegion> regions) {
+Reading<std::vector<RegionUse>> none_if_empty(std::vector<RegionUse> regions) {
   if (regions.empty()) return Absent{Reason::kernel, 0};  // xe as SR-IOV administrator lists regions without size
   return regions;
 }
 
-Reading<std::vector<MemoryRegion>> i915_memory_regions(DrmNode& node, bool may_know_used) {
+Reading<std::vector<RegionUse>> i915_memory_regions(DrmNode& node, bool may_know_used) {
   AnswerBuffer buffer;
   const auto answer = i915_query(node, drm::kI915MemoryRegions, buffer);
-  if (!answer) return answer.propagate<std::vector<MemoryRegion>>();
+  if (!answer) return answer.propagate<std::vector<RegionUse>>();
   const auto count = item_count<drm::I915Header, drm::I915MemoryRegion>(*answer, &drm::I915Header::count);
   if (!count) return malformed_answer(kI915Where);
 
-  std::vector<MemoryRegion> regions;
+  std::vector<RegionUse> regions;
   regions.reserve(*count);
   for (std::size_t i = 0; i < *count; ++i) {
     const auto region =
@@ -143,14 +143,14 @@ Reading<std::vector<MemoryRegion>> i915_memory_regions(DrmNode& node, bool may_k
   return none_if_empty(std::move(regions));
 }
 
-Reading<std::vector<MemoryRegion>> xe_memory_regions(DrmNode& node, bool may_know_used) {
+Reading<std::vector<RegionUse>> xe_memory_regions(DrmNode& node, bool may_know_used) {
   AnswerBuffer buffer;
   const auto answer = xe_query(node, drm::kXeMemoryRegions, buffer);
-  if (!answer) return answer.propagate<std::vector<MemoryRegion>>();
+  if (!answer) return answer.propagate<std::vector<RegionUse>>();
   const auto count = item_count<drm::XeHeader, drm::XeMemoryRegion>(*answer, &drm::XeHeader::count);
   if (!count) return malformed_answer(kXeWhere);
 
-  std::vector<MemoryRegion> regions;
+  std::vector<RegionUse> regions;
   regions.reserve(*count);
   // The instance counts over both classes (1 for the first VRAM); fdinfo and other tools call it vram0.
   std::size_t vram = 0;
@@ -169,7 +169,7 @@ Reading<std::vector<MemoryRegion>> xe_memory_regions(DrmNode& node, bool may_kno
 
 }  // namespace
 
-Reading<std::vector<MemoryRegion>> memory_regions(DrmNode& node, Driver driver, bool may_know_used) {
+Reading<std::vector<RegionUse>> memory_regions(DrmNode& node, Driver driver, bool may_know_used) {
   return driver == Driver::i915 ? i915_memory_regions(node, may_know_used) : xe_memory_regions(node, may_know_used);
 }
 

@@ -16,7 +16,7 @@
 // sleeping GPU.
 namespace igpu {
 
-struct MemoryRegion {
+struct RegionUse {
   std::string name;  // "system", "local0" (i915 device memory), "vram0" (xe)
   Bytes size;
   std::optional<Bytes> used;  // unknown where the driver reports 0 without CAP_PERFMON, and for i915 system memory
@@ -29,7 +29,7 @@ struct EngineInstance {
 };
 
 // may_know_used: this process has CAP_PERFMON. Without it, a reported `used` of 0 is not a value.
-Reading<std::vector<MemoryRegion>> memory_regions(DrmNode& node, Driver driver, bool may_know_used);
+Reading<std::vector<RegionUse>> memory_regions(DrmNode& node, Driver driver, bool may_know_used);
 
 // Engines of an xe device; unknown classes (VM_BIND) are skipped. Sorted by gt, class, instance.
 Reading<std::vector<EngineInstance>> xe_engines(DrmNode& node);

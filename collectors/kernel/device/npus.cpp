@@ -30,7 +30,7 @@ std::string_view known_name(std::uint16_t id) {
 }
 
 // nullopt: another driver's.
-std::optional<Npu> describe(const Machine& machine, Npu npu) {
+std::optional<NpuDevice> describe(const Machine& machine, NpuDevice npu) {
   const auto driver = machine.sys.read_link(npu.pci_path + "/driver");
   if (!driver || last_part(*driver) != kNpuDriver) return std::nullopt;
   std::array<char, 64> buffer;
@@ -43,19 +43,19 @@ std::optional<Npu> describe(const Machine& machine, Npu npu) {
 
 }  // namespace
 
-Reading<std::vector<Npu>> find_npus(const Machine& machine, const std::vector<Npu>& known) {
+Reading<std::vector<NpuDevice>> find_npus(const Machine& machine, const std::vector<NpuDevice>& known) {
   std::vector<std::string> names;
   const auto listed = machine.sys.for_each(kClass, [&](std::string_view name) {
     if (is_drm_node_name(name, "accel")) names.emplace_back(name);
     return true;
   });
-  if (listed.is_absent()) return std::vector<Npu>();  // this kernel has no class of accelerators
-  if (!listed) return listed.propagate<std::vector<Npu>>();
-  std::vector<Npu> npus;
+  if (listed.is_absent()) return std::vector<NpuDevice>();  // this kernel has no class of accelerators
+  if (!listed) return listed.propagate<std::vector<NpuDevice>>();
+  std::vector<NpuDevice> npus;
   for (const std::string& name : names) {
     const auto link = machine.sys.read_link(std::string(kClass) + "/" + name);
     if (!link) continue;  // it was removed meanwhile
-    Npu npu;
+    NpuDevice npu;
     npu.accel = name;
     npu.pci_path = pci_path_of_link(*link, "/accel/");
     npu.address = last_part(npu.pci_path);
@@ -63,13 +63,13 @@ Reading<std::vector<Npu>> find_npus(const Machine& machine, const std::vector<Np
     const auto folder = machine.sys.stat(npu.pci_path + "/accel/" + name);  // made when the driver binds
     if (!folder) continue;
     npu.binding = folder->inode;
-    const auto same = std::ranges::find_if(known, [&](const Npu& old) {
+    const auto same = std::ranges::find_if(known, [&](const NpuDevice& old) {
       return old.pci_path == npu.pci_path && old.accel == npu.accel && old.binding == npu.binding;
     });
     auto found = same != known.end() ? std::optional(*same) : describe(machine, std::move(npu));
     if (found && npus.size() < kMostNpus) npus.push_back(*std::move(found));
   }
-  std::ranges::sort(npus, {}, &Npu::address);
+  std::ranges::sort(npus, {}, &NpuDevice::address);
   return npus;
 }
 

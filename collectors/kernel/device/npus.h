@@ -12,7 +12,7 @@
 namespace igpu {
 
 // An NPU (neural processing unit) of an Intel processor, bound to the driver intel_vpu (drivers/accel/ivpu).
-struct Npu {
+struct NpuDevice {
   std::string address;   // PCI address as the kernel writes it: "0000:00:0b.0"
   std::string pci_path;  // relative to the sysfs root: "devices/pci0000:00/0000:00:0b.0"
   std::string accel;     // "accel0"; its node, /dev/accel/accel0, is never opened
@@ -26,6 +26,6 @@ inline constexpr std::size_t kMostNpus = 16;  // more than any machine has; boun
 
 // Below /sys/class/accel (drivers/accel/drm_accel.c), sorted by address; empty if there is none. Accelerators of other
 // drivers are left out. known: what the last call found; such an NPU costs one readlink and one stat.
-Reading<std::vector<Npu>> find_npus(const Machine& machine, const std::vector<Npu>& known);
+Reading<std::vector<NpuDevice>> find_npus(const Machine& machine, const std::vector<NpuDevice>& known);
 
 }  // namespace igpu

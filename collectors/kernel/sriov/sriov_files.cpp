@@ -116,14 +116,14 @@ void PhysicalFunction::list() {
     return true;
   });
   std::sort(functions_.begin(), functions_.end(),
-            [](const VirtualFunction& a, const VirtualFunction& b) { return a.number < b.number; });
-  for (const VirtualFunction& function : functions_) limits_.push_back(limits_of(function.number));
+            [](const VfDevice& a, const VfDevice& b) { return a.number < b.number; });
+  for (const VfDevice& function : functions_) limits_.push_back(limits_of(function.number));
 }
 
-std::span<const VirtualFunction> PhysicalFunction::functions(std::uint32_t enabled, const StaysBound& stays_bound) {
+std::span<const VfDevice> PhysicalFunction::functions(std::uint32_t enabled, const StaysBound& stays_bound) {
   if (listed_for_ != enabled || functions_.size() != enabled) list();
   listed_for_ = enabled;
-  for (VirtualFunction& function : functions_) {
+  for (VfDevice& function : functions_) {
     if (!function.driver.empty() && stays_bound(function.address)) continue;
     const auto driver = sys_.read_link(function.pci_path + "/driver");
     function.driver = driver ? std::string(last_part(*driver)) : std::string();

@@ -22,7 +22,7 @@
 namespace igpu {
 
 // A virtual function (VF). Driver and PMU number them from 1; virtfn<number-1> is its link.
-struct VirtualFunction {
+struct VfDevice {
   std::uint32_t number = 0;
   std::string address;
   std::string pci_path;  // relative to the sysfs root, without links
@@ -72,7 +72,7 @@ class PhysicalFunction {
   // The VFs that have a link, sorted by number. The links are listed again when `enabled` changes or does not match
   // their number; the drivers are read at every call, except those of VFs that stay bound. Valid until the next call.
   using StaysBound = std::function<bool(std::string_view address)>;
-  std::span<const VirtualFunction> functions(std::uint32_t enabled, const StaysBound& stays_bound);
+  std::span<const VfDevice> functions(std::uint32_t enabled, const StaysBound& stays_bound);
   // index: into functions().
   VfShares shares(std::size_t index);
 
@@ -92,7 +92,7 @@ class PhysicalFunction {
   std::optional<std::uint32_t> total_;
   EnabledVfs enabled_;
   std::optional<std::uint32_t> listed_for_;
-  std::vector<VirtualFunction> functions_;
+  std::vector<VfDevice> functions_;
   std::vector<Limits> limits_;  // by index into functions_
 };
 

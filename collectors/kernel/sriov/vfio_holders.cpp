@@ -48,7 +48,7 @@ std::string_view vfio_device_of(std::string_view fdinfo) {
   return {};
 }
 
-void VfioHolders::describe(const VirtualFunction& function, Function& known) const {
+void VfioHolders::describe(const VfDevice& function, Function& known) const {
   known.group = known.device = {};
   if (const auto link = machine_.sys.read_link(function.pci_path + "/iommu_group")) {
     const std::string group(last_part(*link));
@@ -76,13 +76,13 @@ bool VfioHolders::is_in_use(std::string_view address) const {
   return known != functions_.end() && known->second.holder && known->second.fdinfo;
 }
 
-void VfioHolders::follow(std::span<const VirtualFunction* const> functions, Nanoseconds now) {
+void VfioHolders::follow(std::span<const VfDevice* const> functions, Nanoseconds now) {
   std::erase_if(functions_, [&](const auto& known) {
     return std::none_of(functions.begin(), functions.end(),
-                        [&](const VirtualFunction* function) { return function->address == known.first; });
+                        [&](const VfDevice* function) { return function->address == known.first; });
   });
   bool any_new = false;
-  for (const VirtualFunction* const function : functions)
+  for (const VfDevice* const function : functions)
     any_new = std::exchange(functions_[function->address].is_new, false) || any_new;
   const bool all_held =
       std::all_of(functions_.begin(), functions_.end(), [](const auto& known) { return known.second.holder; });
@@ -97,12 +97,12 @@ void VfioHolders::follow(std::span<const VirtualFunction* const> functions, Nano
   search(now);
 }
 
-void VfioHolders::begin_search(std::span<const VirtualFunction* const> functions, Nanoseconds now) {
+void VfioHolders::begin_search(std::span<const VfDevice* const> functions, Nanoseconds now) {
   searched_ = now;
   const auto self = machine_.proc.read_link("self");
   live_ = self && scan_integer<std::uint32_t>(*self);
   denied_ = links_denied_ = false;
-  for (const VirtualFunction* const function : functions) {
+  for (const VfDevice* const function : functions) {
     // The group and the number of the device may be others after the function was bound again.
     Function& known = functions_.find(function->address)->second;
     if (!known.holder) describe(*function, known);

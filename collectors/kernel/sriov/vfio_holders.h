@@ -53,7 +53,7 @@ class VfioHolders {
   // (vfio_unregister_group_dev() waits for the file).
   bool is_in_use(std::string_view address) const;
   // functions: of all GPUs, those bound to a VFIO driver.
-  void follow(std::span<const VirtualFunction* const> functions, Nanoseconds now);
+  void follow(std::span<const VfDevice* const> functions, Nanoseconds now);
   // Null: no holder is known. Valid until the next check().
   const Holder* holder_of(std::string_view address) const;
   // Why a holder may be hidden. Absent EPERM: only the links in /proc/<pid>/fd would show it, and access is denied.
@@ -75,12 +75,12 @@ class VfioHolders {
     Nanoseconds checked{};  // when the process was last verified to be the same
     bool is_new = true;     // since the last follow(), or its holder is gone
   };
-  void describe(const VirtualFunction& function, Function& known) const;
+  void describe(const VfDevice& function, Function& known) const;
   bool is_file_of(const Function& function, std::string_view link, std::uint32_t pid, std::uint32_t fd) const;
   bool still_holds(std::string_view address, Function& function, Nanoseconds now) const;
   void search(Nanoseconds now);
   void scan_process(std::uint32_t pid, Nanoseconds now);
-  void begin_search(std::span<const VirtualFunction* const> functions, Nanoseconds now);
+  void begin_search(std::span<const VfDevice* const> functions, Nanoseconds now);
   Function* held_by(std::uint32_t pid, std::uint32_t fd);
 
   Machine& machine_;

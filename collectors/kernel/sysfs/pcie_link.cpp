@@ -27,7 +27,7 @@ std::vector<std::string> pci_functions(std::string_view pci_path) {
   return functions;
 }
 
-std::string PcieLink::port_of(const Directory& sys, std::string_view pci_path) {
+std::string PcieLinkFiles::port_of(const Directory& sys, std::string_view pci_path) {
   const std::vector<std::string> functions = pci_functions(pci_path);
   if (functions.size() < 2) return {};
   // The root port in front belongs to the board. A card's switch is Intel's own and two bridges deep (upstream port,
@@ -42,7 +42,7 @@ std::string PcieLink::port_of(const Directory& sys, std::string_view pci_path) {
   return functions[port];
 }
 
-PcieLink::PcieLink(const Directory& sys, const Gpu& gpu) : port_(port_of(sys, gpu.pci_path)) {
+PcieLinkFiles::PcieLinkFiles(const Directory& sys, const Gpu& gpu) : port_(port_of(sys, gpu.pci_path)) {
   if (gpu.kind == GpuKind::integrated || port_.empty()) return;
   is_gpu_itself_ = port_ == gpu.pci_path;
   current_speed_.emplace(sys, port_ + "/current_link_speed");
@@ -57,7 +57,7 @@ PcieLink::PcieLink(const Directory& sys, const Gpu& gpu) : port_(port_of(sys, gp
 
 // Passed through to a virtual machine without its switch, a card shows the inside of that switch, always x1 at 2.5
 // GT/s, and the slot's link is unknown.
-bool PcieLink::is_inside_of_switch() {
+bool PcieLinkFiles::is_inside_of_switch() {
   if (!is_gpu_itself_) return false;
   if (!inside_) {
     const auto widest = max_width_->number();
@@ -66,7 +66,7 @@ bool PcieLink::is_inside_of_switch() {
   return inside_.value_or(false);
 }
 
-Reading<TransfersPerSecond> PcieLink::speed(std::optional<Attribute>& attribute) {
+Reading<TransfersPerSecond> PcieLinkFiles::speed(std::optional<Attribute>& attribute) {
   if (!attribute || is_inside_of_switch()) return Absent{Reason::hardware};
   std::array<char, 64> buffer;
   const auto text = attribute->text(buffer);
@@ -77,7 +77,7 @@ Reading<TransfersPerSecond> PcieLink::speed(std::optional<Attribute>& attribute)
   return TransfersPerSecond{*gigatransfers * 1e9};
 }
 
-Reading<Lanes> PcieLink::width(std::optional<Attribute>& attribute) {
+Reading<Lanes> PcieLinkFiles::width(std::optional<Attribute>& attribute) {
   if (!attribute || is_inside_of_switch()) return Absent{Reason::hardware};
   const auto lanes = attribute->number();
   if (!lanes) return lanes.propagate<Lanes>();

@@ -21,9 +21,9 @@ namespace igpu {
 // not above the device.
 std::vector<std::string> pci_functions(std::string_view pci_path);
 
-class PcieLink {
+class PcieLinkFiles {
  public:
-  PcieLink(const Directory& sys, const Gpu& gpu);
+  PcieLinkFiles(const Directory& sys, const Gpu& gpu);
 
   // Reading these files accesses the device's config space, which resumes it.
   Reading<TransfersPerSecond> current_speed() { return speed(current_speed_); }

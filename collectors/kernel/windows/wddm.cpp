@@ -147,10 +147,10 @@ Reading<Nanoseconds> WddmGpu::busy(const WddmEngine& engine) {
 
 // Segments of a card that are no aperture are its own memory. Those of an integrated GPU are a part of main memory that
 // firmware set aside; what it uses is in the apertures.
-Reading<std::vector<MemoryRegion>> WddmGpu::memory() {
+Reading<std::vector<RegionUse>> WddmGpu::memory() {
   if (!open()) return kGone;
   const auto segments = wddm_segments(*adapter_);
-  if (!segments) return segments.propagate<std::vector<MemoryRegion>>();
+  if (!segments) return segments.propagate<std::vector<RegionUse>>();
   struct Sum {
     std::uint64_t limit = 0, resident = 0;
   } own, shared;
@@ -162,7 +162,7 @@ Reading<std::vector<MemoryRegion>> WddmGpu::memory() {
   // The number that Windows itself shows, where it is told: several apertures may show the same memory.
   if (const auto sizes = adapter_->memory(); sizes && sizes->shared > 0 && sizes->shared <= kMostBytes)
     shared.limit = sizes->shared;
-  std::vector<MemoryRegion> regions;
+  std::vector<RegionUse> regions;
   const auto add = [&](const char* name, const Sum& sum) {
     if (sum.limit == 0) return;
     regions.push_back(

@@ -51,7 +51,7 @@ class WddmGpu {
   // Busy time since the driver started.
   Reading<Nanoseconds> busy(const WddmEngine& engine);
   // Regions as Linux names them: vram0 (cards only) and system.
-  Reading<std::vector<MemoryRegion>> memory();
+  Reading<std::vector<RegionUse>> memory();
   // The clock of the render engine.
   WddmClock clock();
   WddmSensors sensors();

@@ -70,18 +70,18 @@ struct Stub {
   static Result call(Parameters... parameters) {
     const auto driver = reinterpret_cast<Result (*)(Parameters...)>(load(next));
     std::uint32_t entry = kNoEntry;
-    const Process* before = nullptr;
+    const OwnProcess* before = nullptr;
     if constexpr (kRole.act == Act::destroy) {
-      if (Process* process = Process::current(); process != nullptr)
+      if (OwnProcess* process = OwnProcess::current(); process != nullptr)
         entry = process->take(pick<kRole.handle>(parameters...), kRole.kinds);
-      before = Process::current();
+      before = OwnProcess::current();
     }
     const bool logged = __builtin_expect(load(logging) != 0, false);
     ProcessMemory memory = {};
     if (logged)
-      if (const Process* process = Process::current(); process != nullptr) memory = process->memory_before();
+      if (const OwnProcess* process = OwnProcess::current(); process != nullptr) memory = process->memory_before();
     const Result result = driver(parameters...);
-    Process* process = Process::current();  // a driver that forks returns twice
+    OwnProcess* process = OwnProcess::current();  // a driver that forks returns twice
     if (process == nullptr) return result;
     process->count_call(id, is_error(result));
     if constexpr (kRole.act == Act::create) {
@@ -106,7 +106,7 @@ struct Stub {
     return pick<0>(parameters...);
   }
 
-  static void created(Process& process, Result result, const Caller& caller, Parameters... parameters) {
+  static void created(OwnProcess& process, Result result, const Caller& caller, Parameters... parameters) {
     const Word out = pick<kRole.handle>(parameters...);
     if (out == 0) return;  // a link log that nobody asked for
     if (result != kSuccess) {
@@ -122,7 +122,7 @@ struct Stub {
     }
   }
 
-  static void destroyed(Process& process, Result result, std::uint32_t entry, Word handle) {
+  static void destroyed(OwnProcess& process, Result result, std::uint32_t entry, Word handle) {
     if (result == kSuccess) {
       if (handle != 0) process.destroyed(entry);  // freeing nothing is allowed
     } else if (entry != kNoEntry) {

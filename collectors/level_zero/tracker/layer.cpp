@@ -88,7 +88,7 @@ Result fill(Table table, const char* getter, std::uint32_t version, void** slots
   // First the other layer, so that it stands between us and the driver.
   if (validation_layer != nullptr)
     if (auto other = reinterpret_cast<Getter>(dlsym(validation_layer, getter)); other != nullptr) other(version, slots);
-  Process::current();  // a program that never creates anything has a page, too
+  OwnProcess::current();  // a program that never creates anything has a page, too
   for (const TrackedSlot& tracked : kTrackedSlots)
     if (tracked.table == table && version >= tracked.since)
       replace(slots + tracked.slot, table_hook(static_cast<std::uint32_t>(tracked.function)));
@@ -97,7 +97,7 @@ Result fill(Table table, const char* getter, std::uint32_t version, void** slots
 
 __attribute__((constructor)) void loaded() { validation_layer = open_validation_layer(); }
 
-__attribute__((destructor)) void unloaded() { Process::ending(); }
+__attribute__((destructor)) void unloaded() { OwnProcess::ending(); }
 
 }  // namespace
 }  // namespace igpu::level_zero

@@ -24,7 +24,7 @@ struct Birth {
   unsigned lock;
 };
 Birth* birth;
-Process* process;
+OwnProcess* process;
 std::uint32_t generations;  // how many processes this line of forks has seen
 
 struct Thread {
@@ -63,7 +63,7 @@ Birth* make_birth() {
 
 }  // namespace
 
-Process* Process::current() {
+OwnProcess* OwnProcess::current() {
   Birth* mark = load(birth);
   if (__builtin_expect(mark != nullptr && load(mark->begun) != 0, true)) return process;
   if (mark == nullptr) {
@@ -81,8 +81,8 @@ Process* Process::current() {
 }
 
 // The parent's page stays mapped in a child: nothing writes to it, and what a call under way holds stays valid.
-Process* Process::begin() {
-  auto* made = static_cast<Process*>(private_memory(sizeof(Process)));
+OwnProcess* OwnProcess::begin() {
+  auto* made = static_cast<OwnProcess*>(private_memory(sizeof(OwnProcess)));
   if (made == nullptr) return nullptr;
   const std::uint32_t frames = wanted_frames();
   new (static_cast<void*>(&made->file_)) PageFile();
@@ -102,7 +102,7 @@ Process* Process::begin() {
   return made;
 }
 
-void Process::describe(std::uint32_t frames_per_site) {
+void OwnProcess::describe(std::uint32_t frames_per_site) {
   Header& header = *header_;
   header.version = kLayoutVersion;
   header.frames_per_site = frames_per_site;
@@ -122,7 +122,7 @@ void Process::describe(std::uint32_t frames_per_site) {
   if (readlink("/proc/self/exe", header.executable, sizeof header.executable - 1) < 0) header.executable[0] = '\0';
 }
 
-void Process::begin_log() {
+void OwnProcess::begin_log() {
   LogHeader header = {};
   header.pid = header_->pid;
   header.started_realtime_ns = header_->started_realtime_ns;
@@ -130,8 +130,8 @@ void Process::begin_log() {
   log_.begin(header);
 }
 
-void Process::log_call(std::uint32_t function, std::uint32_t result, std::uint64_t handle,
-                       const ProcessMemory& before) {
+void OwnProcess::log_call(std::uint32_t function, std::uint32_t result, std::uint64_t handle,
+                          const ProcessMemory& before) {
   if (!log_.on()) return;
   LogEvent event = {};
   event.since_start_ns = now(CLOCK_MONOTONIC) - header_->started_monotonic_ns;
@@ -162,7 +162,7 @@ void Process::log_call(std::uint32_t function, std::uint32_t result, std::uint64
   log_.append(event, before, log_.memory_after());
 }
 
-void Process::count_call(std::uint32_t function, bool failed) {
+void OwnProcess::count_call(std::uint32_t function, bool failed) {
   if (__builtin_expect(thread.generation != generation_, false)) {
     thread.generation = generation_;
     thread.lane = (add(header_->threads, 1u) - 1) % kLanes;
@@ -173,11 +173,11 @@ void Process::count_call(std::uint32_t function, bool failed) {
   if (__builtin_expect(failed, false)) add(cell.errors, std::uint64_t{1});
 }
 
-void Process::count_failed_create(Kind kind) {
+void OwnProcess::count_failed_create(Kind kind) {
   add(counters(static_cast<std::uint8_t>(kind)).failed, std::uint64_t{1});
 }
 
-void Process::created(const Created& resource, const Caller& caller) {
+void OwnProcess::created(const Created& resource, const Caller& caller) {
   Entry entry = {};
   entry.handle = resource.handle;
   entry.bytes = resource.bytes;
@@ -199,7 +199,7 @@ void Process::created(const Created& resource, const Caller& caller) {
   raise_to(kind.bytes_peak, add(kind.bytes, entry.bytes));
 }
 
-void Process::destroyed(std::uint32_t entry) {
+void OwnProcess::destroyed(std::uint32_t entry) {
   if (entry == kNoEntry) {
     // With resources that had no room for an entry it may have been one of them.
     const bool unknown = load(header_->untracked) > load(header_->untracked_destroys);
@@ -215,7 +215,7 @@ void Process::destroyed(std::uint32_t entry) {
   if (bytes != 0) subtract(kind.bytes, bytes);
 }
 
-void Process::ending() {
+void OwnProcess::ending() {
   const Birth* mark = load(birth);
   if (mark == nullptr || load(mark->begun) == 0 || process == nullptr) return;
   store(process->header_->ended_realtime_ns, now(CLOCK_REALTIME));

@@ -22,10 +22,10 @@ struct Created {
   std::uint64_t parent;
 };
 
-class Process {
+class OwnProcess {
  public:
   // The state of this process. Null if there is not even private memory.
-  static Process* current();
+  static OwnProcess* current();
 
   void count_call(std::uint32_t function, bool failed);
   void count_failed_create(Kind kind);
@@ -41,7 +41,7 @@ class Process {
   static void ending();
 
  private:
-  static Process* begin();
+  static OwnProcess* begin();
   void begin_log();
   void describe(std::uint32_t frames_per_site);
   KindCounters& counters(std::uint8_t kind) { return kinds_[kind]; }

@@ -58,14 +58,14 @@ constexpr std::array kReporters{"descriptor_installed", "process_forked", "threa
 enum LostChange : std::uint8_t { kLostCount, kHoldersMissing, kOwnDescriptors, kLostChanges };
 
 // Mirrors `settings`.
-struct Settings {
+struct FinderSettings {
   DeviceMajors device_majors;
   std::uint32_t own_process;
 };
 
 // errno says why there is none. The kernel may have the iterator and yet refuse the programs that report changes:
 // without CONFIG_FUNCTION_TRACER, for example.
-Object load_finder(const Settings& settings, bool with_reporters) {
+Object load_finder(const FinderSettings& settings, bool with_reporters) {
   Object object = bpf::open_object(device_users_object, device_users_objectSize, "igpu_users", settings);
   if (!object) return nullptr;
   if (!with_reporters)
@@ -204,7 +204,7 @@ std::uint32_t own_number(const std::string& procfs_root) {
   return scan_integer<std::uint32_t>(std::string_view(link.data(), static_cast<std::size_t>(size))).value_or(0);
 }
 
-std::unique_ptr<BpfDeviceUsers> make(Settings settings, bool with_reporters) {
+std::unique_ptr<BpfDeviceUsers> make(FinderSettings settings, bool with_reporters) {
   Object object = load_finder(settings, with_reporters);
   if (!object) return nullptr;
   Link lister(::bpf_program__attach_iter(program(object, kLister), nullptr));
@@ -219,7 +219,7 @@ std::unique_ptr<BpfDeviceUsers> make(Settings settings, bool with_reporters) {
 Reading<std::unique_ptr<DeviceUsers>> open_device_users(const DeviceMajors& majors, const std::string& procfs_root) {
   if (!shows_kernel_numbers(procfs_root)) return Absent{Reason::kernel, ENOENT};
   bpf::silence_libbpf();
-  const Settings settings{majors, own_number(procfs_root)};
+  const FinderSettings settings{majors, own_number(procfs_root)};
   std::unique_ptr<BpfDeviceUsers> users = make(settings, true);
   if (!users) users = make(settings, false);
   if (users) return std::unique_ptr<DeviceUsers>(std::move(users));

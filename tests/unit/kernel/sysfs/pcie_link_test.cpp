@@ -50,7 +50,7 @@ TEST_CASE("an Arc card: the link is that of the upper end of the switch on the c
   add(m, kUpper, kSlot);
   add(m, kLower, kInside);
   add(m, kGpu, kInside);
-  PcieLink link(m.sys, card_at(kGpu));
+  PcieLinkFiles link(m.sys, card_at(kGpu));
   CHECK(link.port() == kUpper);
   CHECK(link.current_speed().value_or({}) == TransfersPerSecond{8e9});
   CHECK(link.max_speed().value_or({}) == TransfersPerSecond{16e9});
@@ -66,7 +66,7 @@ TEST_CASE("captured cards: root port, two bridges, GPU, on Intel and AMD boards 
     REQUIRE(gpus.size() == 1);
     const std::string& path = gpus[0].pci_path;
     const std::string above = path.substr(0, path.rfind('/'));
-    PcieLink link(m.sys, gpus[0]);
+    PcieLinkFiles link(m.sys, gpus[0]);
     CHECK(link.port() == above.substr(0, above.rfind('/')));
     // These captures do not hold the bridges' files; the inside of the switch (2.5 GT/s x1) must not be used instead.
     CHECK(link.current_speed().is_absent());
@@ -82,13 +82,13 @@ TEST_CASE("a switch of another maker is the board's: the slot is below it") {
   add(m, board_upper, kSlot, "0x10b5\n");
   add(m, board_lower, kSlot, "0x10b5\n");
   add(m, gpu, kSlot);
-  CHECK(PcieLink(m.sys, card_at(gpu)).port() == gpu);
+  CHECK(PcieLinkFiles(m.sys, card_at(gpu)).port() == gpu);
   // the card's own switch behind the board's
   const std::string deep = board_lower + "/0000:03:00.0/0000:04:01.0/0000:05:00.0";
   add(m, board_lower + "/0000:03:00.0", kSlot);
   add(m, board_lower + "/0000:03:00.0/0000:04:01.0", kInside);
   add(m, deep, kInside);
-  CHECK(PcieLink(m.sys, card_at(deep)).port() == board_lower + "/0000:03:00.0");
+  CHECK(PcieLinkFiles(m.sys, card_at(deep)).port() == board_lower + "/0000:03:00.0");
 }
 
 TEST_CASE("a card without a switch, right behind the root port, has its own link") {
@@ -96,7 +96,7 @@ TEST_CASE("a card without a switch, right behind the root port, has its own link
   const std::string gpu = kRoot + "/0000:01:00.0";
   add(m, kRoot, kSlot);
   add(m, gpu, kSlot);
-  PcieLink link(m.sys, card_at(gpu));
+  PcieLinkFiles link(m.sys, card_at(gpu));
   CHECK(link.port() == gpu);
   CHECK(link.current_width().value_or({}) == Lanes{4});
 }
@@ -110,7 +110,7 @@ TEST_CASE(
   add(m, device, kInside);
   add(m, port, {"8.0 GT/s PCIe\n", "32.0 GT/s PCIe\n", "4\n", "16\n"});
   add(m, gpu, kSlot);
-  CHECK(PcieLink::port_of(m.sys, gpu) == gpu);
+  CHECK(PcieLinkFiles::port_of(m.sys, gpu) == gpu);
 }
 
 TEST_CASE("passed through to a virtual machine, only the inside of the switch is visible: no link is reported") {
@@ -118,7 +118,7 @@ TEST_CASE("passed through to a virtual machine, only the inside of the switch is
   const std::string gpu = kRoot + "/0000:01:00.0";
   add(m, kRoot, kSlot);
   add(m, gpu, kInside);
-  PcieLink link(m.sys, card_at(gpu));
+  PcieLinkFiles link(m.sys, card_at(gpu));
   CHECK(m.sys.reads() == 0);  // reading would wake the card
   for (const Reading<Lanes>& width : {link.current_width(), link.max_width()}) {
     REQUIRE(width.is_absent());
@@ -131,7 +131,7 @@ TEST_CASE("integrated GPUs have no link, whatever their files contain") {
   TestMachine m("cometlake-i915");
   const auto gpus = m.gpus();
   REQUIRE(gpus.size() == 1);
-  PcieLink link(m.sys, gpus[0]);
+  PcieLinkFiles link(m.sys, gpus[0]);
   CHECK(link.port().empty());
   REQUIRE(link.current_speed().is_absent());
   CHECK(link.current_speed().absent().reason == Reason::hardware);
@@ -151,7 +151,7 @@ TEST_CASE("an unknown or out-of-range link is absent; old kernels' spellings are
     const double expected = link_case.expected;
     CAPTURE(text);
     add(m, kUpper, {text, text, "255\n", "0\n"});
-    PcieLink link(m.sys, card_at(kGpu));
+    PcieLinkFiles link(m.sys, card_at(kGpu));
     CHECK(link.current_speed().value_or({}) == TransfersPerSecond{expected});
     CHECK(link.current_speed().is_absent() == (expected == 0));
     CHECK(link.current_width().is_absent());
@@ -162,7 +162,7 @@ TEST_CASE("an unknown or out-of-range link is absent; old kernels' spellings are
 TEST_CASE("a link that cannot be read is a failure, and recovers") {
   TestMachine m;
   add(m, kUpper, kSlot);
-  PcieLink link(m.sys, card_at(kGpu));
+  PcieLinkFiles link(m.sys, card_at(kGpu));
   m.sys.fail_reading("current_link_speed", EIO);
   CHECK(link.current_speed().is_failure());
   CHECK(link.current_width());

@@ -39,7 +39,7 @@ std::string regions_of(WddmGpu gpu) {
   std::string text;
   const auto regions = gpu.memory();
   if (!regions) return regions.is_failure() ? "failure" : "absent";
-  for (const MemoryRegion& region : *regions)
+  for (const RegionUse& region : *regions)
     text += (text.empty() ? "" : ", ") + region.name + " " + std::to_string(static_cast<long>(region.used->value)) +
             "/" + std::to_string(static_cast<long>(region.size.value));
   return text;
