@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "igpu/displays.h"
-#include "kernel/device/displays.h"
+#include "kernel/device/discovery.h"
 #include "run/machine_parts.h"
 
 namespace igpu {

@@ -14,14 +14,42 @@
 #include "kernel/clients/client_finder.h"
 #include "kernel/clients/client_ledger.h"
 #include "kernel/device/discovery.h"
+#include "metric/sample_sink.h"
 #include "run/gpu_unit.h"
 #include "run/kept_findings.h"
 #include "run/progress.h"
 #include "run/registry.h"
 #include "run/scrape_log.h"
-#include "run/sink_pool.h"
 
 namespace igpu {
+
+// Reuses the memory of sinks: a sink returns to the pool when its page is released. Any thread.
+class SinkPool : public std::enable_shared_from_this<SinkPool> {
+ public:
+  std::shared_ptr<SampleSink> empty_sink() {
+    std::unique_ptr<SampleSink> sink;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        sink = std::move(free_.back());
+        free_.pop_back();
+      }
+    }
+    if (!sink) sink = std::make_unique<SampleSink>();
+    return {sink.release(),
+            [pool = shared_from_this()](SampleSink* used) { pool->give_back(std::unique_ptr<SampleSink>(used)); }};
+  }
+
+ private:
+  void give_back(std::unique_ptr<SampleSink> sink) {
+    sink->clear();
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(sink));
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<SampleSink>> free_;
+};
 
 // The state that collectors and their threads need. It is shared, because a thread that hangs may outlive the registry.
 struct RegistryCore {

@@ -47,8 +47,7 @@
 #include "support/proc_tree.h"
 #include "support/run_program.h"
 #include "support/system_calls.h"
-#include "view/format/openmetrics.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 
 using namespace igpu;
 using namespace igpu::test;

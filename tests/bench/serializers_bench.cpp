@@ -14,8 +14,7 @@
 #include "metric/prometheus_families.h"
 #include "support/sample_page.h"
 #include "view/format/gzip.h"
-#include "view/format/openmetrics.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 
 namespace {
 

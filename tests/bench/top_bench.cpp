@@ -20,7 +20,7 @@
 #include "igpu/monitor.h"
 #include "run/machine_parts.h"
 #include "support/fake_clock.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 #include "view/top/host_frame.h"
 #include "view/top/screen.h"
 

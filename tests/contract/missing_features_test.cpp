@@ -14,7 +14,7 @@
 #include "support/exposition_parser.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 #include "view/report/fixes.h"
 
 using namespace igpu;

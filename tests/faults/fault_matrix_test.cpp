@@ -20,7 +20,7 @@
 #include "support/fault_injector.h"
 #include "support/recording_log.h"
 #include "support/sanitizers.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 
 using namespace igpu;
 using namespace igpu::test;

@@ -8,8 +8,7 @@
 
 #include "fuzz/fuzz_target.h"
 #include "view/format/negotiation.h"
-#include "view/format/openmetrics.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 
 using namespace igpu::exporter;
 

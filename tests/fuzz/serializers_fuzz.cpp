@@ -15,8 +15,7 @@
 #include "support/sample_page.h"
 #include "support/utf8.h"
 #include "view/format/json_lines.h"
-#include "view/format/openmetrics.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 
 using namespace igpu;
 using namespace igpu::test;

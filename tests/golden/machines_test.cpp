@@ -21,7 +21,7 @@
 #include "support/machine_archive.h"
 #include "support/paths.h"
 #include "view/capture_file/capture_file.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 
 using namespace igpu;
 using namespace igpu::test;

@@ -16,7 +16,7 @@
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
 #include "view/format/json_lines.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 #include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"
 #include "view/stats/stats_table.h"

@@ -12,9 +12,7 @@
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
 #include "text/unicode.h"
-#include "view/query/nvtop.h"
 #include "view/query/query_output.h"
-#include "view/query/waybar.h"
 #include "view/query/xpu_smi.h"
 
 using namespace igpu;

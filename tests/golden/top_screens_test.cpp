@@ -12,7 +12,7 @@
 #include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 #include "view/top/host_frame.h"
 #include "view/top/screen.h"
 

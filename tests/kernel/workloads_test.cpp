@@ -31,7 +31,7 @@
 #include "support/sanitizers.h"
 #include "support/scratch_folder.h"
 #include "support/test_machine.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 
 using namespace igpu;
 using namespace igpu::test;

@@ -13,7 +13,7 @@
 #include "server/self/own_metrics.h"
 #include "server/web_config/follower.h"
 #include "text/unicode.h"
-#include "view/format/openmetrics.h"
+#include "view/format/text_writer.h"
 
 namespace igpu::test {
 

@@ -43,7 +43,7 @@
 #include "run/machine_parts.h"
 #include "support/fake_clock.h"
 #include "view/capture_file/script.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 
 namespace {
 

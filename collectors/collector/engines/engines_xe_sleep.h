@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "igpu/units.h"
-#include "kernel/sysfs/xe_gt_idle.h"
+#include "kernel/sysfs/gt_sysfs.h"
 
 namespace igpu {
 

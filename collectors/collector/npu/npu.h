@@ -16,7 +16,6 @@
 #include "kernel/clients/clients.h"
 #include "kernel/device/npus.h"
 #include "kernel/npu/npu_files.h"
-#include "kernel/npu/npu_telemetry.h"
 
 namespace igpu {
 

@@ -12,6 +12,7 @@
 #include "kernel/device/pci_address.h"
 
 namespace igpu {
+
 namespace {
 
 Reading<std::string_view> read_text(const Directory& sys, const std::string& path, std::span<char> buffer) {
@@ -87,6 +88,12 @@ bool is_driven(const Directory& sys, const std::string& address, std::string_vie
 bool is_placeholder(const std::string& address, std::uint64_t device_id) {
   constexpr std::array<std::uint8_t, 7> kBeforeSandyBridge{0x25, 0x27, 0x29, 0x2a, 0x2e, 0x35, 0xa0};
   return !address.ends_with(".0") && std::ranges::find(kBeforeSandyBridge, device_id >> 8) != kBeforeSandyBridge.end();
+}
+
+std::uint16_t read_id(const Directory& sys, const std::string& path) {
+  std::array<char, 64> buffer;
+  const auto text = sys.read(path, buffer);
+  return text ? scan_integer<std::uint16_t>(*text, 16).value_or(0) : 0;
 }
 
 }  // namespace
@@ -258,6 +265,24 @@ Reading<std::vector<UnboundGpu>> find_unbound_gpus(const Machine& machine) {
 
 bool is_still_unbound(const Directory& sys, const UnboundGpu& gpu) {
   return sys.stat("bus/pci/devices/" + gpu.address) && driver_of(sys, gpu.address) == gpu.driver;
+}
+
+std::vector<DisplayDevice> display_devices(const Directory& sys) {
+  std::vector<DisplayDevice> devices;
+  for (const DrmNodeName& node : drm_nodes(sys, [](const auto&) {})) {
+    auto at = std::find_if(devices.begin(), devices.end(),
+                           [&](const DisplayDevice& device) { return device.pci_path == node.pci_path; });
+    if (at == devices.end()) {
+      devices.push_back({.address = std::string(last_part(node.pci_path)),
+                         .pci_path = node.pci_path,
+                         .vendor = read_id(sys, node.pci_path + "/vendor"),
+                         .device_id = read_id(sys, node.pci_path + "/device")});
+      at = devices.end() - 1;
+    }
+    add_node(*at, node.name);
+  }
+  std::erase_if(devices, [](const DisplayDevice& device) { return device.vendor == 0; });
+  return devices;
 }
 
 }  // namespace igpu

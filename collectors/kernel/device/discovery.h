@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "igpu/device.h"
+#include "igpu/displays.h"
+#include "machine/filesystem.h"
 #include "machine/machine.h"
 
 namespace igpu {
@@ -58,5 +60,7 @@ struct UnboundGpu {
 // function of chips before Sandy Bridge, a placeholder that i915 never binds. Sorted.
 Reading<std::vector<UnboundGpu>> find_unbound_gpus(const Machine& machine);
 bool is_still_unbound(const Directory& sys, const UnboundGpu& gpu);  // as it was found: one readlink
+
+std::vector<DisplayDevice> display_devices(const Directory& sys);
 
 }  // namespace igpu

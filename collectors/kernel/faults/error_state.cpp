@@ -2,6 +2,7 @@
 #include "kernel/faults/error_state.h"
 
 #include <array>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -43,6 +44,13 @@ Reading<bool> ErrorState::core_dump_exists() {
   if (listed.is_failure()) return listed.failure();
   // The class appears with the first dump, or never if the kernel has no core dumps: either way none is held.
   return found;
+}
+
+Reading<bool> in_survivability_mode(const Directory& sys, std::string_view pci_path) {
+  const auto facts = sys.stat(std::string(pci_path) + "/survivability_mode");
+  if (facts) return true;
+  if (facts.is_absent() && facts.absent().reason == Reason::kernel) return false;
+  return facts.propagate<bool>();
 }
 
 }  // namespace igpu

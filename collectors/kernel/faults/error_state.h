@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "igpu/device.h"
 #include "machine/filesystem.h"
@@ -26,5 +27,12 @@ class ErrorState {
   std::string error_file_;
   std::unique_ptr<File> file_;
 };
+
+// The mode in which xe holds a card whose firmware failed, so that it can be flashed (xe_survivability_mode.c;
+// Battlemage and later cards, from Linux 6.15). A card that enters it at boot has no DRM node; from Linux 6.19 on a
+// card can enter it at run time.
+
+// Whether the mode's file exists. Every user can see that, while only root can read the file. Does not resume the GPU.
+Reading<bool> in_survivability_mode(const Directory& sys, std::string_view pci_path);
 
 }  // namespace igpu

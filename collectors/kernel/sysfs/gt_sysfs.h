@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -79,6 +80,26 @@ class GtSysfs {
   std::vector<std::string> named_once_;  // reasons of the last snapshot that are not in reasons_
   std::optional<Hertz> highest_;         // rp0; nullopt until it was read
   std::optional<std::uint64_t> residency_range_;
+};
+
+// Sleep states of the GTs of an xe device: <pci>/tile<T>/gt<G>/gtidle/idle_residency_ms
+// (drivers/gpu/drm/xe/xe_gt_idle.c). G is unique on the device.
+
+// Time in C6 by GT. Reading it resumes a suspended device. The files stay open; virtual functions have none.
+class XeGtIdle {
+ public:
+  struct Residency {
+    unsigned gt = 0;
+    Reading<std::uint64_t> milliseconds;
+  };
+
+  XeGtIdle(const Directory& sys, std::string_view pci_path);
+  // In the order of the GT numbers; the view is valid until the next call.
+  const std::vector<Residency>& read();
+
+ private:
+  std::vector<std::unique_ptr<File>> files_;
+  std::vector<Residency> residencies_;
 };
 
 }  // namespace igpu

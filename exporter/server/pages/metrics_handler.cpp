@@ -9,8 +9,7 @@
 #include "server/http/message.h"
 #include "text/ascii.h"
 #include "view/format/negotiation.h"
-#include "view/format/openmetrics.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 
 namespace igpu::exporter {
 namespace {

@@ -2,7 +2,7 @@
 #include "platform/windows_headers.h"
 #include "text/unicode.h"
 #include "view/capture_file/archive.h"
-#include "view/capture_file/capture_bytes.h"
+#include "view/capture_file/capture_file.h"
 #include "view/capture_file/script.h"
 
 namespace igpu::exporter {

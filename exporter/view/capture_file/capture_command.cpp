@@ -14,7 +14,6 @@
 #include "igpu/capture.h"
 #include "platform/build_info.h"
 #include "text/unicode.h"
-#include "view/capture_file/capture_bytes.h"
 #include "view/capture_file/capture_file.h"
 #include "view/capture_file/write_capture.h"
 #include "view/chosen_gpus.h"

@@ -5,7 +5,6 @@
 
 #include "platform/regular_file.h"
 #include "view/capture_file/archive.h"
-#include "view/capture_file/capture_bytes.h"
 
 namespace igpu::exporter {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "igpu/capture.h"
 
@@ -16,5 +17,19 @@ std::shared_ptr<const CaptureFiles> load_capture(const std::string& path);
 void check_destination(const std::string& path);
 // The file has mode 0600 and is complete when it appears; one that is there is not replaced. Throws std::runtime_error.
 void save_capture(const std::string& path, const CaptureFiles& files);
+
+// The content of a capture's file: on Linux an archive (view/capture_file/archive.h), on Windows a text
+// (view/capture_file/script.h).
+
+extern const std::string_view kCaptureSuffix;  // ".tar.zst"
+
+std::string bytes_of(const CaptureFiles& files);  // throws CaptureError
+// Linux reads both. Throws CaptureError.
+CaptureFiles files_of(std::string_view bytes);
+
+// Tells the user how to read the file, with commands to copy.
+std::string how_to_read(const std::string& path);
+
+std::string system_release();  // "kernel 6.12.5"; "" if unknown
 
 }  // namespace igpu::exporter

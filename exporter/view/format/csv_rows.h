@@ -2,13 +2,35 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "view/format/gauge_columns.h"
+#include "igpu/page.h"
+#include "igpu/units.h"
 
 namespace igpu::exporter {
+
+// The values of GPUs as columns, for `stats --format csv` and its summary: every gauge of a GPU itself, the busy ratio
+// of each engine class whatever its source is, and the rates of counters that have no gauge beside them. Processes and
+// workloads come and go, so they have no columns.
+
+class GaugeColumns {
+ public:
+  // Columns look like intel_gpu_engine_busy_ratio{gt=0 engine=rcs0 class=render source=pmu}.
+  using Use = std::function<void(std::string_view device, const std::string& column, double value)>;
+
+  // elapsed: the time since the previous page; for the first page, since the start of the monitor, when the counters
+  // were 0.
+  void each(const PageView& page, Nanoseconds elapsed, const Use& use);
+
+ private:
+  std::map<std::string, double, std::less<>> counts_;  // of the previous page, by device and column
+};
 
 // 2026-11-22T04:37:56.123Z
 std::string time_text(std::chrono::system_clock::time_point time);

@@ -6,8 +6,7 @@
 #include <optional>
 
 #include "text/ascii.h"
-#include "view/format/openmetrics.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 
 namespace igpu::exporter {
 namespace {

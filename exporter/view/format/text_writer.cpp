@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "view/format/number.h"
-#include "view/format/openmetrics.h"
-#include "view/format/prometheus_text.h"
 
 namespace igpu::exporter {
 namespace {

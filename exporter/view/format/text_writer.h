@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "igpu/page.h"
+
 // What both text formats (openmetrics.h, prometheus_text.h) share, whose sample lines are identical.
 namespace igpu::exporter {
 
@@ -45,5 +47,26 @@ inline bool needs_escape(std::string_view text) {
 // value, always recognisable as a floating-point number (1.0, 0.001, 1.6e-05, 1e+06). Both formats use it, so that a
 // series keeps its name when a scraper changes the format.
 std::string bound_text(double bound);
+
+// The Prometheus text format 0.0.4.
+
+inline constexpr std::string_view kPrometheusTextContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+// Appends the page to out. Reuse the string between scrapes to avoid an allocation per sample. An info metric becomes a
+// gauge.
+void write_prometheus_text(const PageView& page, std::string& out);
+
+// OpenMetrics text 1.0. Sample lines are identical to those of the Prometheus text format; only the metadata differs.
+
+inline constexpr std::string_view kOpenMetricsContentType =
+    "application/openmetrics-text; version=1.0.0; charset=utf-8";
+// For requests that name an escaping scheme (Prometheus 3): these names need no escaping.
+inline constexpr std::string_view kOpenMetricsEscapingContentType =
+    "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores";
+
+// Appends the page and its end mark to out. Reuse the string between scrapes to avoid an allocation per sample.
+void write_openmetrics(const PageView& page, std::string& out);
+
+std::string_view openmetrics_type(Kind kind);
 
 }  // namespace igpu::exporter

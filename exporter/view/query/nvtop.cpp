@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/query/nvtop.h"
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "text/formatted.h"
 #include "view/format/json_writer.h"
+#include "view/query/query_output.h"
 
 namespace igpu::exporter::query {
 

@@ -56,4 +56,13 @@ class Template {
   std::vector<Part> parts_;
 };
 
+// One snapshot as nvtop 3.3.2 prints it with -s: an array of GPUs, whose values are strings with their units, or null.
+// Intel's video engines both encode and decode, so there is encode_decode in place of encode and decode.
+void write_nvtop(std::span<const Row> rows, std::string& out);
+
+// One line of JSON for a module of Waybar with return-type json (waybar-custom(5)): text, tooltip, class, percentage.
+// text and percentage are the busiest engines of the busiest GPU; the tooltip has a part for each GPU. class is
+// unknown, suspended, throttled, high (from 80 %), busy (from 5 %) or idle.
+void write_waybar(std::span<const Row> rows, std::string& out);
+
 }  // namespace igpu::exporter::query

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "igpu/monitor.h"
 #include "view/chosen_gpus.h"
-#include "view/format/gauge_columns.h"
+#include "view/format/csv_rows.h"
 #include "view/report/no_gpu.h"
 #include "view/stats/stats_output.h"
 #include "view/stats/stats_summary.h"

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 
 #include "text/formatted.h"
 
 namespace igpu::exporter::top {
+
 namespace {
 
 constexpr double kHuge = 99'999'999;
@@ -42,5 +44,22 @@ std::string short_bytes(std::optional<double> bytes) {
 std::string tenths(double value) { return printed(value, std::abs(value) < 999.95 ? 1 : 0); }
 
 std::string whole(double value) { return printed(value + 0.0, 0); }
+
+std::vector<bool> fitting_columns(std::span<const ColumnSpace> columns, int room) {
+  std::vector<bool> shown(columns.size(), true);
+  int wanted = 0;
+  for (const ColumnSpace& column : columns) wanted += column.width;
+  while (wanted > room) {
+    std::size_t least = columns.size();
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (!shown[i] || columns[i].rank == 0) continue;
+      if (least == columns.size() || columns[i].rank > columns[least].rank) least = i;
+    }
+    if (least == columns.size()) break;
+    shown[least] = false;
+    wanted -= columns[least].width;
+  }
+  return shown;
+}
 
 }  // namespace igpu::exporter::top

@@ -13,7 +13,6 @@
 #include "text/formatted.h"
 #include "text/unicode.h"
 #include "view/report/gpu_summary.h"
-#include "view/top/columns.h"
 #include "view/top/format.h"
 
 namespace igpu::exporter::top {

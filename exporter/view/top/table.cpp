@@ -8,7 +8,6 @@
 
 #include "text/ascii.h"
 #include "text/unicode.h"
-#include "view/top/columns.h"
 #include "view/top/format.h"
 #include "view/top/gpu_panel.h"
 #include "view/top/host_frame.h"

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "view/top/terminal.h"
 
+#define NCURSES_NOMACROS 1
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
@@ -15,12 +20,107 @@
 #include <vector>
 
 #include "platform/own_process.h"
+#include "platform/shared_library.h"
 #include "platform/standard_streams.h"
-#include "view/top/crash_guard.h"
-#include "view/top/curses_library.h"
 
 namespace igpu::exporter::top {
 namespace {
+
+// While this object exists, a fatal signal (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) in any thread first restores the
+// terminal, then ends the program as usual. Only one object may exist at a time.
+class CrashGuard {
+ public:
+  // restore: text that is written to the terminal. settings: those that are set again (echo, line editing).
+  CrashGuard(int terminal, const termios& settings, const std::string& restore);
+  ~CrashGuard();
+  CrashGuard(const CrashGuard&) = delete;
+  CrashGuard& operator=(const CrashGuard&) = delete;
+};
+
+constexpr std::array<int, 5> kFaults{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+// A signal handler reaches nothing but global state. Written before the handlers are set.
+struct Restore {
+  int terminal = -1;
+  termios settings{};
+  std::array<char, 256> text{};
+  std::size_t size = 0;
+  std::array<struct sigaction, kFaults.size()> before{};
+};
+Restore restore_state;
+std::array<char, 64U << 10> stack_of_handler;  // the fault may be that the stack is full; all zero, so not in the file
+
+// Only async-signal-safe calls.
+extern "C" void restore_terminal_and_die(int signal) {
+  const Restore& state = restore_state;
+  (void)!::write(state.terminal, state.text.data(), state.size);
+  (void)::tcsetattr(state.terminal, TCSANOW, &state.settings);
+  // SA_RESETHAND has restored the default: the signal ends the program when the handler returns, with its core dump.
+  (void)::raise(signal);
+}
+
+CrashGuard::CrashGuard(int terminal, const termios& settings, const std::string& restore) {
+  Restore& state = restore_state;
+  state.terminal = terminal;
+  state.settings = settings;
+  state.size = std::min(restore.size(), state.text.size());
+  std::copy_n(restore.begin(), state.size, state.text.begin());
+  stack_t stack{};
+  stack.ss_sp = stack_of_handler.data();
+  stack.ss_size = stack_of_handler.size();
+  (void)::sigaltstack(&stack, nullptr);
+  struct sigaction action {};
+  action.sa_handler = &restore_terminal_and_die;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_ONSTACK;
+  ::sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < kFaults.size(); ++i) (void)::sigaction(kFaults[i], &action, &state.before[i]);
+}
+
+CrashGuard::~CrashGuard() {
+  for (std::size_t i = 0; i < kFaults.size(); ++i) (void)::sigaction(kFaults[i], &restore_state.before[i], nullptr);
+  stack_t none{};
+  none.ss_flags = SS_DISABLE;
+  (void)::sigaltstack(&none, nullptr);
+}
+
+// The functions of ncurses (with wide characters). Constructing the first object loads the library, unless it is a part
+// of the static file.
+struct CursesLibrary {
+#ifdef IGPU_STATIC
+#define IGPU_CURSES(name) &::name
+#else
+#define IGPU_CURSES(name) library.symbol<decltype(&::name)>(#name)
+  SharedLibrary library{{"libncursesw.so.6"}, "the live view", "libncursesw6"};
+#endif
+  decltype(&::newterm) new_term = IGPU_CURSES(newterm);
+  decltype(&::endwin) end_win = IGPU_CURSES(endwin);
+  decltype(&::delscreen) del_screen = IGPU_CURSES(delscreen);
+  decltype(&::cbreak) c_break = IGPU_CURSES(cbreak);
+  decltype(&::noecho) no_echo = IGPU_CURSES(noecho);
+  decltype(&::nonl) no_nl = IGPU_CURSES(nonl);
+  decltype(&::keypad) key_pad = IGPU_CURSES(keypad);
+  decltype(&::nodelay) no_delay = IGPU_CURSES(nodelay);
+  decltype(&::set_escdelay) set_esc_delay = IGPU_CURSES(set_escdelay);
+  decltype(&::wget_wch) get_wch = IGPU_CURSES(wget_wch);
+  decltype(&::mousemask) mouse_mask = IGPU_CURSES(mousemask);
+  decltype(&::mouseinterval) mouse_interval = IGPU_CURSES(mouseinterval);
+  decltype(&::getmouse) get_mouse = IGPU_CURSES(getmouse);
+  decltype(&::has_colors) has_color = IGPU_CURSES(has_colors);
+  decltype(&::start_color) start_colors = IGPU_CURSES(start_color);
+  decltype(&::use_default_colors) default_colors = IGPU_CURSES(use_default_colors);
+  decltype(&::init_pair) make_pair = IGPU_CURSES(init_pair);
+  decltype(&::curs_set) set_cursor = IGPU_CURSES(curs_set);
+  decltype(&::setcchar) set_cchar = IGPU_CURSES(setcchar);
+  decltype(&::wmove) move = IGPU_CURSES(wmove);
+  decltype(&::wadd_wch) add_wch = IGPU_CURSES(wadd_wch);
+  decltype(&::wrefresh) refresh = IGPU_CURSES(wrefresh);
+  decltype(&::clearok) clear_ok = IGPU_CURSES(clearok);
+  decltype(&::werase) erase = IGPU_CURSES(werase);
+  decltype(&::resize_term) resize = IGPU_CURSES(resize_term);
+  decltype(&::tigetstr) capability = IGPU_CURSES(tigetstr);
+  WINDOW** standard_screen = IGPU_CURSES(stdscr);
+#undef IGPU_CURSES
+};
 
 constexpr short kNoPair = 0;
 

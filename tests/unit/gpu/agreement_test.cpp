@@ -15,7 +15,7 @@
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
 #include "view/format/json_lines.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 #include "view/top/host_frame.h"
 
 using namespace igpu;

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "kernel/device/displays.h"
 #include "support/gpu_tree.h"
 #include "support/test_machine.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/sysfs/xe_gt_idle.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/format/openmetrics.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +6,7 @@
 
 #include "support/exposition_parser.h"
 #include "support/sample_page.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 
 TEST_SUITE_BEGIN("openmetrics");
 

@@ -9,8 +9,7 @@
 #include "support/run_program.h"
 #include "support/sample_page.h"
 #include "view/format/json_lines.h"
-#include "view/format/openmetrics.h"
-#include "view/format/prometheus_text.h"
+#include "view/format/text_writer.h"
 
 TEST_SUITE_BEGIN("other_parsers");
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/format/prometheus_text.h"
 
 #include <doctest/doctest.h>
 

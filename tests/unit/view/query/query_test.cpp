@@ -11,9 +11,7 @@
 
 #include "igpu/model.h"
 #include "text/unicode.h"
-#include "view/query/nvtop.h"
 #include "view/query/query_output.h"
-#include "view/query/waybar.h"
 #include "view/query/xpu_smi.h"
 
 using namespace igpu;
