@@ -36,8 +36,7 @@ TreeUsage::Gain whole(const TreeProcess& process) {
 }  // namespace
 
 const TreeProcess* find_process(std::span<const TreeProcess> processes, std::uint32_t pid) {
-  const auto it = std::lower_bound(processes.begin(), processes.end(), pid,
-                                   [](const TreeProcess& p, std::uint32_t wanted) { return p.pid < wanted; });
+  const auto it = std::ranges::lower_bound(processes, pid, {}, &TreeProcess::pid);
   return it == processes.end() || it->pid != pid ? nullptr : &*it;
 }
 

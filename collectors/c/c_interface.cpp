@@ -83,8 +83,7 @@ const igpu_snapshot::Values* igpu_snapshot::values(std::string_view name) const 
   const std::lock_guard lock(mutex);
   if (const auto known = by_name.find(name); known != by_name.end()) return &known->second;
   const auto& names = field_list();
-  if (std::none_of(names.begin(), names.end(), [&](const igpu::FieldName& one) { return one.name == name; }))
-    return nullptr;
+  if (std::ranges::none_of(names, [&](const igpu::FieldName& one) { return one.name == name; })) return nullptr;
   Values made{igpu::values(snapshot, name), {}};
   if (made.rows)
     for (const igpu::FieldValue& row : *made.rows) made.labels.push_back(label_text(row.labels));

@@ -86,8 +86,8 @@ class FactBoard {
     std::shared_ptr<const void> fact;
   };
   std::vector<Measured>::iterator find(std::type_index type, std::string_view device) {
-    return std::find_if(measured_.begin(), measured_.end(),
-                        [&](const Measured& one) { return one.type == type && one.device == device; });
+    return std::ranges::find_if(measured_,
+                                [&](const Measured& one) { return one.type == type && one.device == device; });
   }
 
   Waiting& waiting_;

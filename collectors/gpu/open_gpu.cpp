@@ -238,9 +238,8 @@ std::span<const std::string_view> snapshot_collectors() {
 
 bool is_always_on(std::string_view collector) {
   const auto entries = all_collectors();
-  return std::any_of(entries.begin(), entries.end(), [&](const CollectorEntry& entry) {
-    return entry.info->always_on && entry.info->name == collector;
-  });
+  return std::ranges::any_of(
+      entries, [&](const CollectorEntry& entry) { return entry.info->always_on && entry.info->name == collector; });
 }
 
 OpenGpu open_gpu(const MakeParts& make_parts, std::string_view name, const GpuOptions& options) {

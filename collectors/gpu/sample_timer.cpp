@@ -67,7 +67,7 @@ bool SampleTimer::dispatch() {
   std::vector<Next*>& waiting = state_->waiting;
   std::vector<Next*> resumed = waiting;
   for (Next* const next : resumed) {
-    const auto at = std::find(waiting.begin(), waiting.end(), next);
+    const auto at = std::ranges::find(waiting, next);
     if (at == waiting.end() || !next->waiting_) continue;
     waiting.erase(at);
     next->waiting_ = false;

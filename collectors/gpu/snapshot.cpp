@@ -12,7 +12,7 @@ namespace {
 template <class T, class Row, class Matches, class Get>
 Reading<T> find(const Reading<std::vector<Row>>& rows, Matches matches, Get get) {
   if (!rows) return rows.template propagate<T>();
-  const auto row = std::find_if(rows->begin(), rows->end(), matches);
+  const auto row = std::ranges::find_if(*rows, matches);
   if (row == rows->end()) return Absent{Reason::hardware};
   return get(*row);
 }
@@ -21,8 +21,7 @@ Reading<T> find(const Reading<std::vector<Row>>& rows, Matches matches, Get get)
 
 const FeatureState* Snapshot::feature(std::string_view name) const {
   if (!features) return nullptr;
-  const auto found = std::find_if(features->begin(), features->end(),
-                                  [&](const FeatureState& feature) { return feature.name == name; });
+  const auto found = std::ranges::find(*features, name, &FeatureState::name);
   return found == features->end() ? nullptr : &*found;
 }
 

@@ -15,7 +15,7 @@ const model::Binding& SnapshotBuilder::bind(const MetricDescriptor& metric) {
   const std::size_t last = last_binding_;
   if (last < following_.size() && is_it(bindings_[following_[last]]))
     return bindings_[last_binding_ = following_[last]];
-  const auto known = std::find_if(bindings_.begin(), bindings_.end(), is_it);
+  const auto known = std::ranges::find_if(bindings_, is_it);
   last_binding_ = static_cast<std::size_t>(known - bindings_.begin());
   if (known == bindings_.end()) {
     bindings_.emplace_back(metric);
@@ -48,8 +48,7 @@ void SnapshotBuilder::keep_features(const std::shared_ptr<const ScrapeResult>& s
     if (!finding.device.empty() && finding.device != gpu.address) continue;
     found_.push_back({finding.feature->name, finding.available, finding.absent});
     const auto ours = snapshot_collectors();
-    if (!is_always_on(finding.collector) && std::find(ours.begin(), ours.end(), finding.collector) == ours.end())
-      continue;
+    if (!is_always_on(finding.collector) && std::ranges::find(ours, finding.collector) == ours.end()) continue;
     FeatureState& state = features->emplace_back();
     state = {std::string(finding.feature->name), finding.available, finding.absent, finding.cause, finding.hint};
     if (finding.available || finding.absent.reason != Reason::disabled) continue;

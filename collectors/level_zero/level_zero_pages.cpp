@@ -111,11 +111,10 @@ template <class Item>
 bool none_went_back(const std::vector<Item>& before, const std::vector<Item>& after, std::string_view Item::*name,
                     std::initializer_list<std::uint64_t Item::*> counters) {
   auto now = after.begin();
-  return std::all_of(before.begin(), before.end(), [&](const Item& old) {
+  return std::ranges::all_of(before, [&](const Item& old) {
     now = std::find_if(now, after.end(), [&](const Item& i) { return i.*name == old.*name; });
-    return now != after.end() && std::all_of(counters.begin(), counters.end(), [&](std::uint64_t Item::*counter) {
-             return (*now).*counter >= old.*counter;
-           });
+    return now != after.end() &&
+           std::ranges::all_of(counters, [&](std::uint64_t Item::*counter) { return (*now).*counter >= old.*counter; });
   });
 }
 
@@ -209,7 +208,7 @@ Reading<LevelZeroSnapshot> LevelZeroPages::read(const std::function<bool(std::st
     reject(all.back(), earlier_rejection(all.back().name).value_or(PageRejection::too_many));
     all.pop_back();
   }
-  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.start > b.start; });
+  std::ranges::stable_sort(all, std::ranges::greater(), &Candidate::start);
   Known now;
   for (const Candidate& candidate : all) read_one(candidate, now, snapshot, reject);
   if (left_out > left_out_)
@@ -284,7 +283,7 @@ std::vector<LevelZeroPages::Candidate> LevelZeroPages::candidates(std::vector<Ca
       all.push_back(std::move(candidate));
     }
   }
-  std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+  std::ranges::sort(all, [](const Candidate& a, const Candidate& b) {
     if (a.doubtful != b.doubtful) return b.doubtful;
     return Candidate::newer(a, b);
   });

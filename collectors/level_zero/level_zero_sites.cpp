@@ -84,7 +84,7 @@ std::vector<LevelZeroSite> live_level_zero_sites(std::span<const std::byte> byte
   std::vector<LevelZeroSite> sorted;
   sorted.reserve(sites.size());
   for (auto& [key, site] : sites) sorted.push_back(std::move(site));
-  std::stable_sort(sorted.begin(), sorted.end(), [](const LevelZeroSite& a, const LevelZeroSite& b) {
+  std::ranges::stable_sort(sorted, [](const LevelZeroSite& a, const LevelZeroSite& b) {
     return std::tie(a.bytes, a.count) > std::tie(b.bytes, b.count);
   });
   return sorted;

@@ -44,7 +44,7 @@ std::vector<std::string> sorted_names(const Directory& directory, std::string_vi
     names.emplace_back(name);
     return true;
   });
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 

@@ -82,7 +82,7 @@ std::unique_ptr<Names> system_names() { return std::make_unique<NoNames>(); }
 // The defaults are not here; a copied tree, whose names have colons and links, could not be.
 std::unique_ptr<Directory> open_root(const std::string& root) {
   constexpr std::array<std::string_view, 4> kDefaults{"/sys", "/proc", "/dev", "/"};
-  if (std::find(kDefaults.begin(), kDefaults.end(), root) == kDefaults.end())
+  if (std::ranges::find(kDefaults, root) == kDefaults.end())
     throw std::system_error(std::make_error_code(std::errc::not_supported), root);
   return std::make_unique<EmptyDirectory>();
 }

@@ -81,7 +81,7 @@ class RingView {
 }  // namespace
 
 const TraceField* TraceFormat::find(std::string_view field) const {
-  const auto found = std::find_if(fields.begin(), fields.end(), [&](const TraceField& f) { return f.name == field; });
+  const auto found = std::ranges::find(fields, field, &TraceField::name);
   return found == fields.end() ? nullptr : &*found;
 }
 

@@ -444,8 +444,7 @@ void put_function_busy(const Target& to, const Labels& l, double value) {  // a 
   const auto of = engine_class_of(l[1]);
   VirtualFunction* const row = of ? row_of<VirtualFunction>(to, l) : nullptr;
   if (row == nullptr) return;
-  auto load = std::find_if(row->busy.begin(), row->busy.end(),
-                           [&](const EngineClassLoad& one) { return one.engine_class == *of; });
+  auto load = std::ranges::find(row->busy, *of, &EngineClassLoad::engine_class);
   if (load == row->busy.end()) load = row->busy.insert(load, EngineClassLoad{.engine_class = *of});
   const double sum = load->busy.value_or({}).value * load->engines + value;
   load->busy = Ratio{sum / ++load->engines};
@@ -697,13 +696,12 @@ std::span<const Field> fields() { return kFields; }
 
 std::span<const Field> fields_of(std::string_view metric) {
   const auto is = [&](const Field& field) { return field.metric == metric; };
-  const auto begin = std::find_if(std::begin(kFields), std::end(kFields), is);
+  const auto begin = std::ranges::find_if(kFields, is);
   return {begin, std::find_if_not(begin, std::end(kFields), is)};
 }
 
 const Field* field_at(std::string_view path) {
-  const auto found =
-      std::find_if(std::begin(kFields), std::end(kFields), [&](const Field& one) { return one.path == path; });
+  const auto found = std::ranges::find(kFields, path, &Field::path);
   return found == std::end(kFields) ? nullptr : &*found;
 }
 

@@ -18,7 +18,7 @@ namespace model {
 namespace {
 
 std::size_t label_count(const Field& field) {
-  return static_cast<std::size_t>(std::find(field.labels.begin(), field.labels.end(), "") - field.labels.begin());
+  return static_cast<std::size_t>(std::ranges::find(field.labels, "") - field.labels.begin());
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ class ModelReader::Fill {
   std::string_view cleaned(std::string_view text, std::string& kept) const {
     constexpr std::size_t kMaxPlain = 256;
     const bool plain =
-        text.size() <= kMaxPlain && std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+        text.size() <= kMaxPlain && std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
     if (plain) return text;
     kept = clean_(text);
     return kept;
@@ -86,7 +86,7 @@ class ModelReader::Fill {
   GpuRows* gpu(std::string_view device) {
     const auto is = [&](const GpuRows& rows) { return rows.model.gpu.address == device; };
     if (last_ != nullptr && is(*last_)) return last_;
-    const auto found = std::find_if(gpus_.begin(), gpus_.end(), is);
+    const auto found = std::ranges::find_if(gpus_, is);
     if (found != gpus_.end()) return last_ = &*found;
     if (gpus_.size() >= kMaxGpus) {
       ++host_.model.rows_left_out;
@@ -107,10 +107,9 @@ class ModelReader::Fill {
 HostModel ModelReader::Fill::finish() {
   HostModel host = std::move(host_.model);
   host.workloads = std::move(host_.workloads.rows);
-  std::sort(host.workloads.begin(), host.workloads.end(),
-            [](const Workload& a, const Workload& b) { return a.name < b.name; });
+  std::ranges::sort(host.workloads, {}, &Workload::name);
   host.npus = std::move(host_.npus.rows);
-  std::sort(host.npus.begin(), host.npus.end(), [](const Npu& a, const Npu& b) { return a.address < b.address; });
+  std::ranges::sort(host.npus, {}, &Npu::address);
   host.unbound = std::move(host_.unbound.rows);
   std::ranges::sort(host.unbound, {}, &snapshot::Unbound::address);
   std::vector<CollectorFailure> failures;
@@ -142,8 +141,7 @@ void ModelReader::add(std::string_view metric, std::span<const LabelPair> labels
   if (found == kKnown.end()) return;
   const auto& [known_fields, label_names] = found->second;
   const auto label = [&](std::string_view name) {
-    const auto pair =
-        std::find_if(labels.begin(), labels.end(), [&](const LabelPair& one) { return one.name == name; });
+    const auto pair = std::ranges::find(labels, name, &LabelPair::name);
     return pair == labels.end() ? std::string_view() : pair->value;
   };
   Labels values;
@@ -169,14 +167,12 @@ HostModel model_of(const PageView& page, CleanText clean) {
 }
 
 const GpuModel* HostModel::gpu(std::string_view address) const {
-  const auto found =
-      std::find_if(gpus.begin(), gpus.end(), [&](const GpuModel& one) { return one.gpu.address == address; });
+  const auto found = std::ranges::find_if(gpus, [&](const GpuModel& one) { return one.gpu.address == address; });
   return found == gpus.end() ? nullptr : &*found;
 }
 
 const Workload* HostModel::workload(std::string_view name) const {
-  const auto found = std::lower_bound(workloads.begin(), workloads.end(), name,
-                                      [](const Workload& one, std::string_view wanted) { return one.name < wanted; });
+  const auto found = std::ranges::lower_bound(workloads, name, {}, &Workload::name);
   return found == workloads.end() || found->name != name ? nullptr : &*found;
 }
 

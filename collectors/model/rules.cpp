@@ -16,7 +16,7 @@ using namespace snapshot;
 namespace {
 
 bool counted_by_pmu(const std::vector<Engine>& engines, EngineClass engine_class) {
-  return std::any_of(engines.begin(), engines.end(), [&](const Engine& engine) {
+  return std::ranges::any_of(engines, [&](const Engine& engine) {
     return engine.engine_class == engine_class && engine.source == EngineSource::pmu && engine.busy;
   });
 }
@@ -83,7 +83,7 @@ const Temperature* snapshot::temperature_of(const Snapshot& gpu) {
 MemoryUse snapshot::memory_of(const Snapshot& gpu) {
   if (!gpu.memory) return {false, gpu.memory.propagate<Bytes>(), gpu.memory.propagate<Bytes>()};
   const auto is_own = [](const MemoryRegion& region) { return region.name != "system"; };
-  MemoryUse use{.own = std::any_of(gpu.memory->begin(), gpu.memory->end(), is_own)};
+  MemoryUse use{.own = std::ranges::any_of(*gpu.memory, is_own)};
   const auto sum = [&](Reading<Bytes> MemoryRegion::*value) {
     Reading<Bytes> total = Absent{Reason::hardware};
     for (const MemoryRegion& region : *gpu.memory) {
@@ -132,7 +132,7 @@ std::string snapshot::trouble_of(const GpuModel& gpu, Seconds now) {
   const double age = last != nullptr ? now.value - last->at.value : kShownFor;
   if (age < kShownFor && age > -kClocksDiffer) {
     std::string text = last->kind;
-    std::replace(text.begin(), text.end(), '_', ' ');
+    std::ranges::replace(text, '_', ' ');
     return text + ", " + std::to_string(std::lround(std::max(age, 0.0))) + " s ago";
   }
   return gpu.hang_captured.value_or(false) ? "GPU hang recorded" : "";
@@ -145,7 +145,7 @@ State snapshot::state_of(const GpuModel& gpu, Seconds now) {
     return {State::Word::hung, std::string(why), last != nullptr ? last->at : Seconds{}};
   if (last != nullptr && now.value - last->at.value < kHungFor && now.value - last->at.value > -kClocksDiffer) {
     State state{State::Word::hung, last->kind, last->at};
-    std::replace(state.why.begin(), state.why.end(), '_', ' ');
+    std::ranges::replace(state.why, '_', ' ');
     return state;
   }
   if (gpu.suspended.value_or(false)) return {State::Word::asleep, {}, {}};
@@ -154,7 +154,7 @@ State snapshot::state_of(const GpuModel& gpu, Seconds now) {
   State limited{State::Word::limited, {}, {}};
   for (const std::string_view reason : throttle_reasons(gpu))
     limited.why += (limited.why.empty() ? "" : ", ") + std::string(reason);
-  std::replace(limited.why.begin(), limited.why.end(), '_', ' ');
+  std::ranges::replace(limited.why, '_', ' ');
   const MemoryUse memory = memory_of(gpu);
   if (memory.own && memory.size && memory.used && memory.used->value > kFull * memory.size->value)
     limited.why += limited.why.empty() ? "memory" : ", memory";
@@ -206,8 +206,7 @@ std::string_view HostModel::workload_of(const Process& process) const {
 std::optional<BusyButSlow> snapshot::busy_but_slow(const GpuModel& gpu) {
   constexpr double kBusy = 0.9, kSlow = 0.5;
   if (!gpu.frequencies || !gpu.engine_classes) return std::nullopt;
-  if (gpu.throttling &&
-      std::any_of(gpu.throttling->begin(), gpu.throttling->end(), [](const Throttling& gt) { return gt.limited; }))
+  if (gpu.throttling && std::ranges::any_of(*gpu.throttling, [](const Throttling& gt) { return gt.limited; }))
     return std::nullopt;
   std::optional<BusyButSlow> found;
   for (const Frequency& gt : *gpu.frequencies) {
@@ -237,7 +236,7 @@ std::vector<std::string_view> snapshot::throttle_reasons(const Snapshot& gpu) {
   if (!gpu.throttling) return all;
   for (const Throttling& row : *gpu.throttling)
     for (const std::string_view reason : throttle_reasons(row))
-      if (std::find(all.begin(), all.end(), reason) == all.end()) all.push_back(reason);
+      if (std::ranges::find(all, reason) == all.end()) all.push_back(reason);
   return all;
 }
 
@@ -267,7 +266,7 @@ Reading<Ratio> mean(const std::vector<Engine>& engines, EngineClass engine_class
 void mark_resting_sources(std::vector<Engine>& engines) {
   for (Engine& engine : engines) {
     if (engine.busy) continue;
-    const bool elsewhere = std::any_of(engines.begin(), engines.end(), [&](const Engine& other) {
+    const bool elsewhere = std::ranges::any_of(engines, [&](const Engine& other) {
       return other.engine_class == engine.engine_class && other.source != engine.source && other.busy;
     });
     if (elsewhere) engine.busy = Absent{Reason::suspended};
@@ -281,7 +280,7 @@ std::vector<EngineClassLoad> load_by_class(const std::vector<Engine>& engines) {
     EngineClassLoad load;
     load.engine_class = static_cast<EngineClass>(i);
     const auto rows_of = [&](EngineSource source) {
-      return static_cast<unsigned>(std::count_if(engines.begin(), engines.end(), [&](const Engine& engine) {
+      return static_cast<unsigned>(std::ranges::count_if(engines, [&](const Engine& engine) {
         return engine.engine_class == load.engine_class && engine.source == source;
       }));
     };
@@ -318,14 +317,12 @@ Failure no_window() {
 }
 
 bool Reasons::available(std::string_view feature) const {
-  return std::any_of(found_.begin(), found_.end(),
-                     [&](const Found& found) { return found.available && found.feature == feature; });
+  return std::ranges::any_of(found_, [&](const Found& found) { return found.available && found.feature == feature; });
 }
 
 Reading<Unit> Reasons::reason(const Why& why) const {
   if (why.feature.empty() && why.collector.empty()) return Absent{Reason::kernel};
-  const auto found =
-      std::find_if(found_.begin(), found_.end(), [&](const Found& one) { return one.feature == why.feature; });
+  const auto found = std::ranges::find(found_, why.feature, &Found::feature);
   if (found != found_.end() && !found->available) return found->absent;
   if (const CollectorFailure* failure = failure_of(why.collector)) return failure->failure;
   // The feature is available: there is nothing to compare the value with.
@@ -334,7 +331,7 @@ Reading<Unit> Reasons::reason(const Why& why) const {
 }
 
 const CollectorFailure* Reasons::failure_of(std::string_view collector) const {
-  const auto found = std::find_if(failures_.begin(), failures_.end(), [&](const CollectorFailure& failure) {
+  const auto found = std::ranges::find_if(failures_, [&](const CollectorFailure& failure) {
     return failure.collector == collector && (failure.device.empty() || failure.device == device_);
   });
   return found == failures_.end() ? nullptr : &*found;
@@ -348,8 +345,7 @@ GpuModel finish(GpuRows&& rows, const Reasons& reasons) {
   std::vector<Engine>& engines = rows.engines.rows;
   mark_resting_sources(engines);
   // The order of every view: by class, then as the page has them.
-  std::stable_sort(engines.begin(), engines.end(),
-                   [](const Engine& a, const Engine& b) { return a.engine_class < b.engine_class; });
+  std::ranges::stable_sort(engines, {}, &Engine::engine_class);
   if (!engines.empty()) gpu.engine_classes = load_by_class(engines);
   for (Bandwidth& row : rows.bandwidth.rows) row.rate = no_window();
   std::vector<Process> processes = std::move(rows.processes.rows);  // a list that may have a value without rows
@@ -367,8 +363,8 @@ GpuModel finish(GpuRows&& rows, const Reasons& reasons) {
   const auto before = [](const Process& a, const Process& b) {
     return a.pid != b.pid ? a.pid < b.pid : a.comm < b.comm;
   };
-  if (!std::is_sorted(processes.begin(), processes.end(), before))  // rows are large; they usually are
-    std::sort(processes.begin(), processes.end(), before);
+  if (!std::ranges::is_sorted(processes, before))  // rows are large; they usually are
+    std::ranges::sort(processes, before);
   if (!processes.empty() || (gpu.process_count && sees_others)) gpu.processes = std::move(processes);
   std::ranges::sort(gpu.functions, {}, &VirtualFunction::number);
   return gpu;

@@ -14,7 +14,7 @@ void check_collectors(std::span<const CollectorEntry> known, const MonitorOption
     const auto is_it = [&wanted = name](const CollectorEntry& e) {
       return e.info->name == wanted && !e.info->always_on;
     };
-    if (std::none_of(known.begin(), known.end(), is_it))
+    if (std::ranges::none_of(known, is_it))
       throw OptionError((on ? "collector." : "no-collector.") + name, "there is no such collector");
   }
 }
@@ -22,10 +22,10 @@ void check_collectors(std::span<const CollectorEntry> known, const MonitorOption
 void check_options(std::span<const CollectorEntry> known, const MonitorOptions& options) {
   for (const auto& [flag, values] : options.collector_options) {
     const auto declares_it = [&wanted = flag](const CollectorEntry& e) {
-      return std::any_of(e.info->options.begin(), e.info->options.end(),
-                         [&](const OptionDescriptor* option) { return option->flag() == wanted; });
+      return std::ranges::any_of(e.info->options,
+                                 [&](const OptionDescriptor* option) { return option->flag() == wanted; });
     };
-    if (std::none_of(known.begin(), known.end(), declares_it)) throw OptionError(flag, "there is no such option");
+    if (std::ranges::none_of(known, declares_it)) throw OptionError(flag, "there is no such option");
   }
 }
 
@@ -41,7 +41,7 @@ std::optional<Nanoseconds> ConfiguredCollector::read_within(Nanoseconds longest)
 }
 
 bool is_read_between_scrapes(const CollectorInfo& collector) {
-  return std::find(collector.options.begin(), collector.options.end(), &kScanInterval) != collector.options.end();
+  return std::ranges::find(collector.options, &kScanInterval) != collector.options.end();
 }
 
 bool is_enabled(const CollectorInfo& collector, const MonitorOptions& options) {
@@ -51,7 +51,7 @@ bool is_enabled(const CollectorInfo& collector, const MonitorOptions& options) {
   const auto is_given = [&](const OptionDescriptor* option) {
     return options.collector_options.contains(option->flag());
   };
-  if (std::any_of(collector.enabled_by.begin(), collector.enabled_by.end(), is_given)) return true;
+  if (std::ranges::any_of(collector.enabled_by, is_given)) return true;
   return collector.enabled_by_default && !options.disable_default_collectors;
 }
 

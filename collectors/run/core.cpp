@@ -27,7 +27,7 @@ void RegistryCore::follow_devices() {
   std::vector<std::shared_ptr<GpuUnit>> next;
   for (const Gpu& gpu : gpus) {
     const auto same_address =
-        std::find_if(units.begin(), units.end(), [&](const auto& unit) { return unit->gpu.address == gpu.address; });
+        std::ranges::find_if(units, [&](const auto& unit) { return unit->gpu.address == gpu.address; });
     const bool known = same_address != units.end();
     if (known && is_same_binding((*same_address)->gpu, gpu)) {
       next.push_back(*same_address);
@@ -40,7 +40,7 @@ void RegistryCore::follow_devices() {
     next.push_back(bind(gpu, before.get()));
   }
   for (const auto& unit : units) {
-    if (std::none_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return gpu.address == unit->gpu.address; }))
+    if (std::ranges::none_of(gpus, [&](const Gpu& gpu) { return gpu.address == unit->gpu.address; }))
       scrape_log.device_gone(unit->gpu);
   }
   units = std::move(next);
@@ -76,9 +76,7 @@ Reading<ClientSnapshot> RegistryCore::find_clients(std::span<const std::string> 
 Reading<ClientSnapshot> RegistryCore::find_chosen_clients(std::span<const std::string> chosen,
                                                           std::vector<std::string> asleep) {
   if (options.gpus.empty()) return finder->find(asleep);
-  const auto is_chosen = [&](const std::string& address) {
-    return std::find(chosen.begin(), chosen.end(), address) != chosen.end();
-  };
+  const auto is_chosen = [&](const std::string& address) { return std::ranges::find(chosen, address) != chosen.end(); };
   // The search must not wake the others either.
   for (const Gpu& gpu : all_gpus.discover()) {
     if (is_chosen(gpu.address)) continue;
@@ -97,8 +95,7 @@ Reading<ClientSnapshot> RegistryCore::find_chosen_clients(std::span<const std::s
 void RegistryCore::report_missing(const std::vector<std::shared_ptr<GpuUnit>>& found) {
   if (options.gpus.empty() && found.empty()) return scrape_log.no_device();
   for (const std::string& name : options.gpus) {
-    const bool is_here =
-        std::any_of(found.begin(), found.end(), [&](const auto& unit) { return is_named(unit->gpu, name); });
+    const bool is_here = std::ranges::any_of(found, [&](const auto& unit) { return is_named(unit->gpu, name); });
     if (scrape_log.is_first_miss(name, is_here)) scrape_log.no_such_device(name, Discovery(machine, {}).discover());
   }
 }

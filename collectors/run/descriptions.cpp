@@ -42,7 +42,7 @@ std::vector<CollectorDescription> describe_collectors(const MonitorOptions& opti
 
 bool reads_processes(const MonitorOptions& options) {
   const auto& all = all_collectors();
-  return options.simulate.empty() && std::any_of(all.begin(), all.end(), [&](const CollectorEntry& entry) {
+  return options.simulate.empty() && std::ranges::any_of(all, [&](const CollectorEntry& entry) {
            return entry.info->reads_processes && is_enabled(*entry.info, options);
          });
 }

@@ -29,7 +29,7 @@ std::string why_no_bpf(const Absent& absent) {
 
 bool is_needed(const MonitorOptions& options, EarlyPart part) {
   const auto& all = all_collectors();
-  return std::any_of(all.begin(), all.end(), [&](const CollectorEntry& entry) {
+  return std::ranges::any_of(all, [&](const CollectorEntry& entry) {
     return std::ranges::count(entry.info->opened_early, part) > 0 && is_enabled(*entry.info, options);
   });
 }

@@ -93,7 +93,7 @@ struct GpuUnit {
   std::list<Slot> slots;
 
   bool busy() const {
-    return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.busy.load(); });
+    return std::ranges::any_of(slots, [](const Slot& slot) { return slot.busy.load(); });
   }
 };
 

@@ -132,7 +132,7 @@ void RegistryRun::finish(std::unique_lock<std::mutex>& lock) {
 }
 
 bool RegistryRun::has_finished(const CollectorSet& collectors) const {
-  return finished_ || (prepared_ && std::all_of(progress_.steps.begin(), progress_.steps.end(), [&](const Step& step) {
+  return finished_ || (prepared_ && std::ranges::all_of(progress_.steps, [&](const Step& step) {
                          return step.outcome != Outcome::pending ||
                                 !(step.slot->info->always_on || collectors.has(step.slot->info->name));
                        }));

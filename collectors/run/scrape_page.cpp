@@ -144,8 +144,7 @@ void PageMaker::report(SampleSink& out) {
 bool PageMaker::ran(const ConfiguredCollector& collector) const {
   const CollectorInfo& info = *collector.entry.info;
   if (!request_.only_accumulating) return info.always_on || request_.of_run.has(info.name);
-  return std::any_of(progress_.steps.begin(), progress_.steps.end(),
-                     [&](const Step& step) { return step.slot->configured == &collector; });
+  return std::ranges::any_of(progress_.steps, [&](const Step& step) { return step.slot->configured == &collector; });
 }
 
 void PageMaker::report_collector(const ConfiguredCollector& collector, SampleSink& out) {
@@ -190,8 +189,8 @@ void PageMaker::note_finished(const Step& step) {
 
 void PageMaker::note_features(const Step& step) {
   const auto note = [&](const FeatureDescriptor& feature, const std::string& device, bool available, Absent absent) {
-    const auto known = std::find_if(noted_.begin(), noted_.end(),
-                                    [&](const Finding& f) { return f.feature == &feature && f.device == device; });
+    const auto known =
+        std::ranges::find_if(noted_, [&](const Finding& f) { return f.feature == &feature && f.device == device; });
     if (known == noted_.end()) {
       noted_.push_back({&feature, step.slot->info->name, device, available, absent});
     } else if (available && !known->available) {  // machine-wide: one GPU has it
@@ -213,8 +212,8 @@ void PageMaker::note_features(const Step& step) {
 
 KeptFindings::List PageMaker::explain() {
   return core_.findings.explain(std::move(noted_), core_.machine, [&](std::string_view device) {
-    const auto unit = std::find_if(progress_.units.begin(), progress_.units.end(),
-                                   [&](const auto& known) { return known->gpu.address == device; });
+    const auto unit =
+        std::ranges::find_if(progress_.units, [&](const auto& known) { return known->gpu.address == device; });
     return unit == progress_.units.end() ? nullptr : &(*unit)->gpu;
   });
 }

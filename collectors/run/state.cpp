@@ -115,7 +115,7 @@ void Monitor::State::read_between_scrapes(std::unique_lock<std::mutex>& lock) {
 
 bool Monitor::State::counts_short_jobs() const {
   const auto collectors = all_collectors();
-  return std::any_of(collectors.begin(), collectors.end(), [this](const CollectorEntry& collector) {
+  return std::ranges::any_of(collectors, [this](const CollectorEntry& collector) {
     return is_read_between_scrapes(*collector.info) && is_enabled(*collector.info, options);
   });
 }

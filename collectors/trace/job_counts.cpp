@@ -62,7 +62,7 @@ std::vector<JobCounts> read_job_counts(JobSlots slots, std::string_view device) 
     if ((kind & JOB_KIND_KNOWN) == 0 || device_of(group) != device) continue;
     read_counts(group, kind, found.emplace_back());
   }
-  std::sort(found.begin(), found.end(), [](const JobCounts& a, const JobCounts& b) {
+  std::ranges::sort(found, [](const JobCounts& a, const JobCounts& b) {
     return std::pair(a.engine_class, a.source) < std::pair(b.engine_class, b.source);
   });
   return found;

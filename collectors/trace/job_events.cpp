@@ -172,7 +172,7 @@ JobSource source_of(JobLayout layout) {
 std::string_view to_string(JobLayout layout) { return kLayoutNames[static_cast<std::size_t>(layout)]; }
 
 std::optional<JobLayout> job_layout_named(std::string_view name) {
-  const auto found = std::find(kLayoutNames.begin(), kLayoutNames.end(), name);
+  const auto found = std::ranges::find(kLayoutNames, name);
   if (found == kLayoutNames.end()) return std::nullopt;
   return static_cast<JobLayout>(found - kLayoutNames.begin());
 }
@@ -202,9 +202,7 @@ Reading<JobEventReader> JobEventReader::choose(const Formats& formats, const Job
   reader.several_cards_ = options.several_cards;
   Absent why{Reason::kernel, 0};
   std::array<bool, kJobLayouts> chosen{};
-  const auto wanted = [&](JobLayout layout) {
-    return options.only.empty() || std::find(options.only.begin(), options.only.end(), layout) != options.only.end();
-  };
+  const auto wanted = [&](JobLayout layout) { return options.only.empty() || contains(options.only, layout); };
   bool reports_jobs = false;
   JobLayout layout = JobLayout::waits;
   bool offered = false;

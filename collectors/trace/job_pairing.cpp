@@ -178,7 +178,7 @@ void JobPairing::depend(const JobEvent& event) {
 }
 
 void JobPairing::add_dependency(Flight& flight, const JobKey& on) {
-  if (std::find(flight.dependencies.begin(), flight.dependencies.end(), on) != flight.dependencies.end()) return;
+  if (std::ranges::find(flight.dependencies, on) != flight.dependencies.end()) return;
   if (flight.dependencies.size() >= kDependencies) return;
   flight.dependencies.push_back(on);
   if (by_key_.contains(on)) waiting_.emplace(on, flight.job.key);

@@ -38,7 +38,7 @@ struct IoctlEdge {
 
 template <class T>
 bool allows(const std::vector<T>& wanted, const T& value) {
-  return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
+  return wanted.empty() || std::ranges::find(wanted, value) != wanted.end();
 }
 
 class Recorder final : public JobRecorder {
@@ -122,7 +122,7 @@ class Recorder final : public JobRecorder {
   void hand_on(std::uint64_t until) {
     order_.clear();  // sorted instead of the items, which are large
     for (std::size_t i = 0; i < held_.size(); ++i) order_.emplace_back(held_[i].first, i);
-    std::sort(order_.begin(), order_.end());
+    std::ranges::sort(order_);
     for (const auto& [time, place] : order_) {
       if (time <= until)
         std::visit([this](const auto& item) { handle(item); }, held_[place].second);

@@ -63,7 +63,7 @@ void require_chosen_gpus(const Options& options) {
   if (options.monitor.gpus.empty()) return;
   const std::vector<Gpu> gpus = all_gpus(options.monitor);
   for (const std::string& wanted : options.monitor.gpus) {
-    if (std::any_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return has_name(gpu, wanted); })) continue;
+    if (std::ranges::any_of(gpus, [&](const Gpu& gpu) { return has_name(gpu, wanted); })) continue;
     if (is_unbound(options.monitor, wanted)) continue;
     std::string available;
     for (const Gpu& gpu : gpus) available += (available.empty() ? "" : ", ") + names_of(gpu);

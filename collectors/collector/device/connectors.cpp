@@ -114,9 +114,7 @@ void ConnectorsCollector::read_outputs(const Gpu& gpu, SampleSink& out) {
   }
   if (device.connected == connected_before) return;
   device.modes_are_due = true;
-  std::erase_if(device.modes, [&](const auto& one) {
-    return std::ranges::find(device.connected, one.first) == device.connected.end();
-  });
+  std::erase_if(device.modes, [&](const auto& one) { return !contains(device.connected, one.first); });
 }
 
 // What is being read may be of before the event that made it due: it stays due then.

@@ -52,8 +52,7 @@ void ClientEngineTime::pmu_measured(Nanoseconds now, const ByClass& counted, boo
 }
 
 bool ClientEngineTime::awaits_rate() const {
-  return std::any_of(totals_.time.begin(), totals_.time.end(),
-                     [](const EngineTime& time) { return time.waiting_cycles != 0; });
+  return std::ranges::any_of(totals_.time, [](const EngineTime& time) { return time.waiting_cycles != 0; });
 }
 
 void ClientEngineTime::use_rate(const ClientSnapshot& snapshot) {
@@ -92,8 +91,8 @@ bool ClientEngineTime::scan(const ClientSnapshot& snapshot) {
   std::array<Gain, kEngineClasses> gains = gather(snapshot);
   const auto clients = snapshot.clients_of(device_);
   // A client without engine time (the kernel does not report it) may use any engine.
-  const bool some_silent = std::any_of(clients.begin(), clients.end(),
-                                       [](const DrmClient& client) { return !client.reports_engine_time(); });
+  const bool some_silent =
+      std::ranges::any_of(clients, [](const DrmClient& client) { return !client.reports_engine_time(); });
   const bool all_report = snapshot.shows_all() && !some_silent;
   const std::optional<double> hertz = snapshot.hertz(device_);
   bool moved = false;

@@ -88,8 +88,7 @@ bool I915EnginesCollector::find_events() {
     if (event == "interrupts") interrupts_ = pmu_.want(event);
   for (const I915EngineEvent& found : i915_engine_events(*events)) {
     if (found.kind != "busy" && !sampled_) continue;
-    auto engine =
-        std::find_if(engines_.begin(), engines_.end(), [&](const Engine& e) { return e.name == found.engine; });
+    auto engine = std::ranges::find(engines_, found.engine, &Engine::name);
     if (engine == engines_.end())
       engine = engines_.emplace(engines_.end(), found.engine, found.engine_class, found.gt, min_window_);
     (found.kind == "busy"   ? engine->busy
@@ -181,7 +180,7 @@ bool I915EnginesCollector::write_engines(SampleSink& out) {
       interrupts = true;
     }
   }
-  const auto lists = [&](auto has) { return std::any_of(engines_.begin(), engines_.end(), has); };
+  const auto lists = [&](auto has) { return std::ranges::any_of(engines_, has); };
   report(EnginesCollector::kBusyFeature, busy, true, lists([](const Engine& e) { return e.busy.handle.has_value(); }),
          out);
   report(EnginesCollector::kWaitFeature, waits, sampled_,

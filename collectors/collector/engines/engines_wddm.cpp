@@ -123,7 +123,7 @@ void WddmEnginesCollector::collect(ScrapePass& pass, SampleSink& out) {
   for (Engine& engine : engines_) engine.busy = adapter_.busy(engine.facts);
   find_still_classes(pass);
   EngineSeconds by_class;
-  if (std::find(still_.begin(), still_.end(), true) == still_.end()) {
+  if (std::ranges::find(still_, true) == still_.end()) {
     for (Engine& engine : engines_) {
       if (report.note(engine.busy)) write(engine, engine.of_node, *engine.busy, kOfNode, pass, by_class, out);
       engine.of_processes.window.restart();

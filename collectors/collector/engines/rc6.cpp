@@ -82,7 +82,7 @@ void Rc6Collector::want_events() {
 }
 
 Rc6Collector::Gt& Rc6Collector::gt(std::string_view id) {
-  const auto known = std::find_if(gts_.begin(), gts_.end(), [&](const Gt& gt) { return gt.id == id; });
+  const auto known = std::ranges::find(gts_, id, &Gt::id);
   if (known != gts_.end()) return *known;
   MonotonicCounter& total = memory_.counter("gt" + std::string(id));
   total.rebase();
@@ -90,7 +90,7 @@ Rc6Collector::Gt& Rc6Collector::gt(std::string_view id) {
 }
 
 void Rc6Collector::look_for_files() {
-  const bool found = std::any_of(gts_.begin(), gts_.end(), [](const Gt& gt) { return gt.sysfs.has_value(); });
+  const bool found = std::ranges::any_of(gts_, [](const Gt& gt) { return gt.sysfs.has_value(); });
   if (!scans_.due(found)) return;
   for (GtSysfs& files : GtSysfs::find(sys_, gpu_)) gt(files.id()).sysfs.emplace(std::move(files));
 }
@@ -98,8 +98,7 @@ void Rc6Collector::look_for_files() {
 void Rc6Collector::collect(ScrapePass& pass, SampleSink& out) {
   look_for_files();
   if (gpu_.driver == Driver::i915 && !events_known_) want_events();
-  const bool any_event =
-      awake_ || std::any_of(gts_.begin(), gts_.end(), [](const Gt& gt) { return gt.event.has_value(); });
+  const bool any_event = awake_ || std::ranges::any_of(gts_, [](const Gt& gt) { return gt.event.has_value(); });
   const auto pmu = any_event ? pmu_.refresh(pass.number()) : Reading<Unit>(Absent{Reason::kernel});
   if (pmu && std::exchange(generation_, pmu_.generation()) != pmu_.generation())
     for (Gt& gt : gts_)

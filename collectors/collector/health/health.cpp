@@ -108,7 +108,7 @@ void HealthCollector::follow(const HealthScrape& scrape) {
   }
   for (auto& known : devices_) {
     const auto is_it = [&](const Gpu& gpu) { return gpu.address == known.first; };
-    if (std::none_of(scrape.gpus.begin(), scrape.gpus.end(), is_it)) known.second.probe.close();
+    if (std::ranges::none_of(scrape.gpus, is_it)) known.second.probe.close();
   }
 }
 
@@ -299,8 +299,7 @@ void HealthCollector::count_hangs(MachinePass& pass, bool are_old) {
 void HealthCollector::count_process(HealthDevice& device, const std::string& address, HangKind kind,
                                     const FaultProcess& named, MachinePass& pass) {
   const FaultProcess process = process_of_thread(machine_.proc, named);
-  const auto known =
-      std::ranges::find_if(device.processes, [&](const HealthDevice::Process& one) { return one.who == process; });
+  const auto known = std::ranges::find(device.processes, process, &HealthDevice::Process::who);
   if (known != device.processes.end()) {
     ++known->hangs;
     std::rotate(known, known + 1, device.processes.end());

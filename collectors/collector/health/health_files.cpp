@@ -48,7 +48,7 @@ void HealthFiles::read_pcie_errors(const Gpu& gpu, Files& files) {
         // A device that was removed and found again starts at 0.
         const std::uint64_t total =
             memory.counter(port.path + "/" + std::string(file.file) + " " + count.type).advance(count.count);
-        const auto same = std::find_if(files.errors.begin(), files.errors.end(), [&](const ErrorCount& known) {
+        const auto same = std::ranges::find_if(files.errors, [&](const ErrorCount& known) {
           return known.port == port.port && known.severity == file.severity && known.type == count.type;
         });
         if (same != files.errors.end()) {
@@ -119,7 +119,7 @@ void HealthFiles::read(const Gpu& gpu, Files& files) {
   // What failed is read again at the next scrape.
   const auto failed = [](const Reading<Unit>& file) { return file.is_failure(); };
   if (files.runtime_pm.is_failure() || files.survivability.is_failure() ||
-      std::any_of(files.error_files.begin(), files.error_files.end(), failed))
+      std::ranges::any_of(files.error_files, failed))
     files.read_at.reset();
 }
 
@@ -152,9 +152,8 @@ void HealthFiles::write(const Gpu& gpu, const Files& files, SampleSink& out) {
 
 void HealthFiles::collect(const HealthScrape& scrape, SampleSink& out) {
   std::erase_if(files_, [&](const auto& known) {
-    return std::none_of(scrape.gpus.begin(), scrape.gpus.end(), [&](const Gpu& gpu) {
-      return gpu.address == known.first && gpu.binding == known.second.binding;
-    });
+    return std::ranges::none_of(
+        scrape.gpus, [&](const Gpu& gpu) { return gpu.address == known.first && gpu.binding == known.second.binding; });
   });
   for (const Gpu& gpu : scrape.gpus) {
     Files& files = files_[gpu.address];

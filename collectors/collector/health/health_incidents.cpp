@@ -141,7 +141,7 @@ void HangIncidents::give_queue(Incident& incident, std::uint32_t queue) {
   incident.queue = queue;
   std::vector<std::size_t>& places = of_queue_[queue];
   const auto place = static_cast<std::size_t>(&incident - recent_.data());
-  places.insert(std::upper_bound(places.begin(), places.end(), place), place);
+  places.insert(std::ranges::upper_bound(places, place), place);
 }
 
 // What the reset of an engine said about the queue of this hang.

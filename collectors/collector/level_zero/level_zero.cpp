@@ -317,8 +317,7 @@ void LevelZeroCollector::forget_most_ended() {
   for (auto& [name, ended] : ended_)
     if (ended.reported) reported.push_back(&ended);
   if (reported.size() <= LevelZeroPages::kMostPages) return;
-  std::stable_sort(reported.begin(), reported.end(),
-                   [](const Ended* a, const Ended* b) { return a->since > b->since; });
+  std::ranges::stable_sort(reported, [](const Ended* a, const Ended* b) { return a->since > b->since; });
   reported = fair_order(
       std::move(reported), [](const Ended* ended) { return ended->owner; }, [](const Ended*) { return 1; });
   for (std::size_t i = LevelZeroPages::kMostPages; i < reported.size(); ++i) {

@@ -42,7 +42,7 @@ Reading<std::vector<RegionUse>> MemoryCollector::regions(bool may_know_used) {
 
 Absent MemoryCollector::why_use_is_unknown(const std::vector<RegionUse>& regions, bool may_know_used) const {
   const bool only_system_memory =
-      std::all_of(regions.begin(), regions.end(), [](const RegionUse& region) { return region.name == "system"; });
+      std::ranges::all_of(regions, [](const RegionUse& region) { return region.name == "system"; });
   // i915 does not track system memory.
   if (gpu_.driver == Driver::i915 && only_system_memory) return {Reason::kernel, 0};
   if (!may_know_used) return {Reason::permission, EACCES};

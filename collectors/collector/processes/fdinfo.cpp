@@ -182,7 +182,7 @@ void FdinfoCollector::report_features(const ClientSnapshot& snapshot, std::span<
   }
   // Older kernels omit these lines for some or all platforms.
   const auto report = [&](const FeatureDescriptor& feature, Shown& shown, Reason without, const auto& shown_by) {
-    if (std::any_of(clients.begin(), clients.end(), shown_by)) shown = Shown::yes;
+    if (std::ranges::any_of(clients, shown_by)) shown = Shown::yes;
     if (shown == Shown::unknown && !clients.empty()) shown = Shown::no;
     if (shown == Shown::yes) out.available(feature);
     if (shown == Shown::no) out.absent(feature, {without, 0});
@@ -212,8 +212,7 @@ void FdinfoCollector::write(const ProcessUsage& usage, SampleSink& out) {
 
   for (const DrmClient& client : usage.clients) {
     for (const ClientMemory& memory : client.memory) {
-      auto region =
-          std::find_if(regions_.begin(), regions_.end(), [&](const auto& r) { return r.first == memory.region; });
+      auto region = std::ranges::find_if(regions_, [&](const auto& r) { return r.first == memory.region; });
       if (region == regions_.end()) {
         regions_.push_back(
             {memory.region, {kFdinfoUnknown, kFdinfoUnknown, kFdinfoUnknown, kFdinfoUnknown, kFdinfoUnknown}});

@@ -138,8 +138,8 @@ UsageTable::Update UsageTable::update(const ClientSnapshot& snapshot, std::span<
     std::nth_element(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(most), candidates.end(),
                      larger);
     candidates.resize(most);
-    std::sort(candidates.begin(), candidates.end(),
-              [](const Candidate& a, const Candidate& b) { return a.usage.process->pid < b.usage.process->pid; });
+    std::ranges::sort(
+        candidates, [](const Candidate& a, const Candidate& b) { return a.usage.process->pid < b.usage.process->pid; });
   }
   update.processes.reserve(candidates.size());
   for (Candidate& candidate : candidates) {

@@ -200,9 +200,8 @@ void SamplesCollector::collect(MachinePass& pass, SampleSink& out) {
   sampler_->follow(gpus);
   sampler_->for_each_gpu([&](const sampling::Sampler::GpuView& gpu) {
     write_totals(gpu, out);
-    const auto access = std::find_if(gpus.begin(), gpus.end(), [&](const AccessibleGpu& accessible) {
-      return accessible.gpu.address == gpu.layout.device;
-    });
+    const auto access = std::ranges::find_if(
+        gpus, [&](const AccessibleGpu& accessible) { return accessible.gpu.address == gpu.layout.device; });
     if (access != gpus.end()) report(gpu, access->access->pmu_closed_because(), out);
   });
   // Between two ticks those of a long tick are in neither number.

@@ -56,7 +56,7 @@ class ClientWindows {
       minute_ = (minute_ + 1) % kMinutes;
       minute_began_ = now;
       minutes_[minute_].begin = now;
-      std::fill(minutes_[minute_].values.begin(), minutes_[minute_].values.end(), Extremes());
+      std::ranges::fill(minutes_[minute_].values, Extremes());
     }
     std::erase_if(clients_, [now](const Client& client) { return now - client.window.begin > kKept; });
   }
@@ -68,8 +68,7 @@ class ClientWindows {
   // Returns the extremes of this client's window, by series, and begins its next window. Valid until the next call.
   // name: identifies the client; its first line is the client's address.
   const std::vector<Extremes>& take_window(std::string_view name, Nanoseconds now) {
-    auto client =
-        std::find_if(clients_.begin(), clients_.end(), [&](const Client& known) { return known.name == name; });
+    auto client = std::ranges::find(clients_, name, &Client::name);
     if (client != clients_.end() && now - client->window.begin <= kKept) {
       taken_ = client->window.values;
     } else {
@@ -105,7 +104,7 @@ class ClientWindows {
   // If there is no room, evicts the client whose last scrape is the oldest.
   std::vector<Client>::iterator place_for(std::string_view name) {
     const auto is_neighbour = [&](const Client& client) { return address_of(client.name) == address_of(name); };
-    const bool among_neighbours = std::count_if(clients_.begin(), clients_.end(), is_neighbour) >= kMostOfOneAddress;
+    const bool among_neighbours = std::ranges::count_if(clients_, is_neighbour) >= kMostOfOneAddress;
     if (!among_neighbours && clients_.size() < kMostClients) {
       clients_.push_back({std::string(name), {}});
       return clients_.end() - 1;

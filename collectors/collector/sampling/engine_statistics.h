@@ -18,7 +18,7 @@ struct Histogram {
 
   void observe(const std::array<double, B>& bounds, double value) {
     // A bound is part of its bucket.
-    const auto bucket = std::lower_bound(bounds.begin(), bounds.end(), value) - bounds.begin();
+    const auto bucket = std::ranges::lower_bound(bounds, value) - bounds.begin();
     ++counts[static_cast<std::size_t>(bucket)];
     sum += value;
   }

@@ -42,9 +42,9 @@ void add_own_line(Flight& flight) {
   const auto is_it = [&event](const Flight::Fault& line) {
     return line.time == event.time && line.device == event.device && line.text == event.line;
   };
-  if (event.line.empty() || std::any_of(flight.faults.begin(), flight.faults.end(), is_it)) return;
-  const auto later = std::find_if(flight.faults.begin(), flight.faults.end(),
-                                  [&event](const Flight::Fault& line) { return line.time > event.time; });
+  if (event.line.empty() || std::ranges::any_of(flight.faults, is_it)) return;
+  const auto later =
+      std::ranges::find_if(flight.faults, [&event](const Flight::Fault& line) { return line.time > event.time; });
   flight.faults.insert(later, {event.device, event.line, event.time});
   if (flight.more_faults > 0) --flight.more_faults;
 }
@@ -216,8 +216,8 @@ void FlightRecorder::see_jobs(const std::string& device, Nanoseconds now, std::s
 // Faults and requests always; a failed scrape only with its trigger.
 bool FlightRecorder::has_trigger(FlightCause cause) const {
   return cause != FlightCause::scrape_failed ||
-         std::any_of(options_.triggers.begin(), options_.triggers.end(),
-                     [cause](const FlightTrigger& trigger) { return trigger.cause == cause; });
+         std::ranges::any_of(options_.triggers,
+                             [cause](const FlightTrigger& trigger) { return trigger.cause == cause; });
 }
 
 void FlightRecorder::end_tick(Nanoseconds now) {
@@ -262,7 +262,7 @@ Flight FlightRecorder::frozen(const FlightEvent& event) const {
   for (const auto& [device, clients] : clients_)
     for (const auto& [serial, client] : clients)
       if (client.last >= from && client.first <= to) flight.clients.push_back(client);
-  std::sort(flight.clients.begin(), flight.clients.end(), [](const Flight::Client& a, const Flight::Client& b) {
+  std::ranges::sort(flight.clients, [](const Flight::Client& a, const Flight::Client& b) {
     return std::tie(a.device, a.first, a.pid, a.id) < std::tie(b.device, b.first, b.pid, b.id);
   });
   if (left_out_at_ >= from) flight.more_clients = clients_left_out_;

@@ -35,9 +35,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 // A refusal: it follows the text.
 std::string unknown(std::string_view what, std::string_view word, std::span<const std::string_view> allowed) {
-  const auto nearest = std::min_element(allowed.begin(), allowed.end(), [word](std::string_view a, std::string_view b) {
-    return distance(word, a) < distance(word, b);
-  });
+  const auto nearest = std::ranges::min_element(
+      allowed, [word](std::string_view a, std::string_view b) { return distance(word, a) < distance(word, b); });
   std::string text = "names \"" + std::string(word) + "\", which is no " + std::string(what);
   if (distance(word, *nearest) <= nearest->size() / 2) text += "; did you mean " + std::string(*nearest) + "?";
   text += " There are";
@@ -49,8 +48,8 @@ std::string malformed() { return "is not of one of the forms " + std::string(kFo
 
 // The characters up to the first that is not of a word.
 std::string_view take_word(std::string_view& text) {
-  const auto end = std::find_if(text.begin(), text.end(),
-                                [](char c) { return c != '_' && std::isalnum(static_cast<unsigned char>(c)) == 0; });
+  const auto end =
+      std::ranges::find_if(text, [](char c) { return c != '_' && std::isalnum(static_cast<unsigned char>(c)) == 0; });
   const std::string_view word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
   text.remove_prefix(word.size());
   return word;
@@ -72,8 +71,7 @@ bool take_length(std::string_view text, FlightTrigger& trigger) {
 
 std::variant<FlightTrigger, std::string> parse_flight_trigger(std::string_view text) {
   const std::string_view name = take_word(text);
-  const auto cause =
-      std::find_if(kTriggers.begin(), kTriggers.end(), [name](FlightCause known) { return to_string(known) == name; });
+  const auto cause = std::ranges::find_if(kTriggers, [name](FlightCause known) { return to_string(known) == name; });
   if (cause == kTriggers.end()) {
     std::array<std::string_view, kTriggers.size()> names;
     std::transform(kTriggers.begin(), kTriggers.end(), names.begin(),
@@ -86,7 +84,7 @@ std::variant<FlightTrigger, std::string> parse_flight_trigger(std::string_view t
     const std::string_view wanted = take_word(text);
     std::array<std::string_view, kEngineClasses> labels;
     for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = to_string(static_cast<EngineClass>(i));
-    const auto known = std::find(labels.begin(), labels.end(), wanted);
+    const auto known = std::ranges::find(labels, wanted);
     if (known == labels.end()) return unknown("class of engines", wanted, labels);
     trigger.engine_class = *known;
     if (!take(text, "}")) return malformed();

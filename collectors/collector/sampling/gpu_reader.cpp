@@ -85,7 +85,7 @@ bool GpuReader::stays_awake(const PowerStatus& power, const SampleFrame& frame) 
   const double window = to_seconds(frame.engine_window).value;
   // The time without work bounds how long ago the last work was.
   const std::span known = std::span(frame.engine_busy).first(engines_.size());
-  return std::any_of(known.begin(), known.end(), [window](float busy) {
+  return std::ranges::any_of(known, [window](float busy) {
     return busy > 0 && (1 - static_cast<double>(busy)) * window <= to_seconds(kJustWorked).value;
   });
 }
@@ -95,8 +95,8 @@ bool GpuReader::stays_awake(const PowerStatus& power, const SampleFrame& frame) 
 bool GpuReader::may_have_clock(const SampleFrame& frame) const {
   if (gpu_.gpu.driver != Driver::i915) return false;
   const std::span all = std::span(frame.engine_busy).first(engines_.size());
-  const bool works = std::any_of(all.begin(), all.end(), [](float busy) { return busy > 0; });
-  return works || std::none_of(all.begin(), all.end(), [](float busy) { return is_value(busy); });
+  const bool works = std::ranges::any_of(all, [](float busy) { return busy > 0; });
+  return works || std::ranges::none_of(all, [](float busy) { return is_value(busy); });
 }
 
 // The next values have nothing to be compared with. An open event of i915 does not keep the GPU awake.
@@ -179,7 +179,7 @@ void GpuReader::list_throttle_reasons() {
 // kReasons: there is no room for it.
 std::size_t GpuReader::reason_index(std::string_view reason) {
   std::vector<std::string>& known = layout_.reasons;
-  const auto at = std::find(known.begin(), known.end(), reason);
+  const auto at = std::ranges::find(known, reason);
   const auto index = static_cast<std::size_t>(at - known.begin());
   if (at != known.end() || index == kReasons) return index;
   known.emplace_back(reason);

@@ -38,7 +38,7 @@ void Sampler::adopt_gpus() {
   std::vector<SampledReader> before = std::exchange(readers_, {});
   std::vector<SampledReader> next;
   for (AccessibleGpu& gpu : *followed) {
-    const auto known = std::find_if(before.begin(), before.end(), [&](const SampledReader& one) {
+    const auto known = std::ranges::find_if(before, [&](const SampledReader& one) {
       return one.reader && same_binding(one.reader->gpu().gpu, gpu.gpu) && !one.reader->gpu().access->gone();
     });
     if (known != before.end()) {
@@ -65,8 +65,8 @@ void Sampler::adopt_gpus() {
   readers_ = std::move(next);
   const std::lock_guard lock(mutex_);
   for (auto& [device, gpu] : gpus_)
-    gpu.bound = std::any_of(readers_.begin(), readers_.end(),
-                            [&sampled = gpu](const SampledReader& one) { return one.gpu == &sampled; });
+    gpu.bound =
+        std::ranges::any_of(readers_, [&sampled = gpu](const SampledReader& one) { return one.gpu == &sampled; });
 }
 
 void Sampler::tick(std::uint64_t expirations) {

@@ -145,7 +145,7 @@ SriovCollector::Device& SriovCollector::device_of(const Gpu& gpu) {
 void SriovCollector::collect(MachinePass& pass, SampleSink& out) {
   const auto gpus = pass.gpus();
   std::erase_if(devices_, [&](const auto& known) {
-    return std::none_of(gpus->begin(), gpus->end(), [&](const Gpu& gpu) { return gpu.address == known.first; });
+    return std::ranges::none_of(*gpus, [&](const Gpu& gpu) { return gpu.address == known.first; });
   });
   std::vector<const Gpu*> with_functions;
   std::vector<const VfDevice*> held;
@@ -230,7 +230,7 @@ std::string_view SriovCollector::workload_of(const VfDevice& function) {
 
 void SriovCollector::write_engines(const Gpu& gpu, const Device& device, MachinePass& pass, SampleSink& out) {
   const auto asleep = pass.asleep();
-  if (std::find(asleep.begin(), asleep.end(), gpu.address) != asleep.end())
+  if (std::ranges::find(asleep, gpu.address) != asleep.end())
     return out.absent(kEngines, {Reason::suspended}, gpu.address);
   const auto engines = pass.facts().get<VfEngines>(gpu.address);
   if (!engines) {
@@ -243,8 +243,8 @@ void SriovCollector::write_engines(const Gpu& gpu, const Device& device, Machine
   }
   out.available(kEngines, gpu.address);
   for (const VfEngineTime& time : engines->times) {
-    const bool exists = std::any_of(device.functions.begin(), device.functions.end(),
-                                    [&](const VfDevice& function) { return function.number == time.vf; });
+    const bool exists =
+        std::ranges::any_of(device.functions, [&](const VfDevice& function) { return function.number == time.vf; });
     if (!exists) continue;
     const std::string vf = std::to_string(time.vf);
     out.add(kSriovBusy, {gpu.address, vf, time.gt, time.engine, time.engine_class},

@@ -69,8 +69,7 @@ WorkloadTable::Group& WorkloadTable::group_of(const WorkloadLabels& labels, Nano
 
 void WorkloadTable::count_clients(const Scan& scan) {
   const auto is_hidden = [&](const std::string& device) {
-    return scan.snapshot.clients_of(device).empty() &&
-           std::find(scan.asleep.begin(), scan.asleep.end(), device) != scan.asleep.end();
+    return scan.snapshot.clients_of(device).empty() && std::ranges::find(scan.asleep, device) != scan.asleep.end();
   };
   for (const std::string& device : scan.asleep) gains_of(device);  // known from now on: it sleeps, and does no work
   no_clients_.begin_scan(scan.snapshot);

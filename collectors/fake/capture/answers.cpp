@@ -269,6 +269,6 @@ bool igpu::is_plain_path(std::string_view path) {
     if (part.empty() || part == "." || part == "..") return false;
     begin = end + 1;
   }
-  return std::none_of(path.begin(), path.end(),
-                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '\\'; });
+  return std::ranges::none_of(path,
+                              [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '\\'; });
 }

@@ -26,13 +26,12 @@ constexpr std::string_view kPrefixes =
     "user-runtime-dir@|session-|user-|pod";
 constexpr std::string_view kSuffixes = ".service|.scope|.slice|.socket";
 
-bool is_number(std::string_view text) { return std::all_of(text.begin(), text.end(), is_digit); }
+bool is_number(std::string_view text) { return std::ranges::all_of(text, is_digit); }
 
 // A container's id, or a pod's uid with either separator.
 bool is_id(std::string_view text) {
-  const auto digits = std::count_if(text.begin(), text.end(), is_lower_hex);
-  return digits >= 12 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return is_lower_hex(c) || c == '-' || c == '_'; });
+  const auto digits = std::ranges::count_if(text, is_lower_hex);
+  return digits >= 12 && std::ranges::all_of(text, [](char c) { return is_lower_hex(c) || c == '-' || c == '_'; });
 }
 
 }  // namespace
@@ -161,8 +160,7 @@ std::set<std::string, std::less<>> adapter_users(const std::vector<Pass>& passes
 }
 
 bool is_of_windows(const std::vector<Pass>& passes) {
-  return std::any_of(passes.begin(), passes.end(),
-                     [](const Pass& pass) { return pass.answers.contains(kAdapterList); });
+  return std::ranges::any_of(passes, [](const Pass& pass) { return pass.answers.contains(kAdapterList); });
 }
 
 // "1 (comm) S 0 ...": what follows the 24th field, which is the resident memory, holds addresses.
@@ -296,9 +294,7 @@ class Cleaner {
     if (process == kept_.end()) return false;
     const auto& descriptors = process->second;
     if (descriptors.empty() && answer.has_content()) return false;  // only what was refused is known to matter
-    const auto is_kept = [&](std::string_view number) {
-      return std::find(descriptors.begin(), descriptors.end(), number) != descriptors.end();
-    };
+    const auto is_kept = [&](std::string_view number) { return contains(descriptors, number); };
     if (path.file == "fd" || path.file == "fdinfo") return keep_names(answer, is_kept);
     for (const std::string_view folder : {std::string_view("fd/"), kFdinfo}) {
       if (!path.file.starts_with(folder)) continue;
@@ -339,9 +335,8 @@ std::vector<std::string> clean(std::vector<Pass>& passes, Masks& masks) {
     const auto listed = pass.answers.find("list proc");
     if (listed == pass.answers.end()) continue;
     const auto& names = listed->second.names;
-    processes = std::max(processes, static_cast<std::size_t>(std::count_if(names.begin(), names.end(), [&](auto& name) {
-                           return is_number(name) && !kept.contains(name);
-                         })));
+    processes = std::max(processes, static_cast<std::size_t>(std::ranges::count_if(
+                                        names, [&](auto& name) { return is_number(name) && !kept.contains(name); })));
   }
   const bool of_windows = is_of_windows(passes);
   Cleaner cleaner(kept, passes, masks);

@@ -33,9 +33,8 @@ void put_memory(std::ostream& out, std::string_view region, const MemoryUse& use
 }
 
 unsigned engines_of_class(const GpuScript& gpu, EngineClass engine_class) {
-  return static_cast<unsigned>(std::count_if(gpu.engines.begin(), gpu.engines.end(), [&](const EngineScript& e) {
-    return e.model.engine_class == engine_class;
-  }));
+  return static_cast<unsigned>(
+      std::ranges::count_if(gpu.engines, [&](const EngineScript& e) { return e.model.engine_class == engine_class; }));
 }
 
 void put_i915(std::ostream& out, const GpuScript& gpu, const ClientScript& client, ScriptTime now) {

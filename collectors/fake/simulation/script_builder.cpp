@@ -264,8 +264,7 @@ MachineScript build_script(const ProfileData& data) {
   }
   std::uint64_t next_client = 17;
   for (const ProcessData& process : data.processes) add_process(script, process, next_client);
-  std::sort(script.processes.begin(), script.processes.end(),
-            [](const ProcessScript& a, const ProcessScript& b) { return a.pid < b.pid; });
+  std::ranges::sort(script.processes, {}, &ProcessScript::pid);
 
   for (GpuScript& gpu : script.gpus) {
     derive_waits(gpu);

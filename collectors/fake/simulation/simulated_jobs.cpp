@@ -73,8 +73,8 @@ struct ClassJobs {
 // What is counted of a second follows from all jobs up to then: a fraction of a job goes on in the next second.
 ClassJobs::ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Course& busy, const Course& busy_of_all,
                      const Course* number) {
-  const auto engines = static_cast<double>(std::count_if(
-      gpu.engines.begin(), gpu.engines.end(), [&](const EngineScript& e) { return is_of(e, engine_class); }));
+  const auto engines = static_cast<double>(
+      std::ranges::count_if(gpu.engines, [&](const EngineScript& e) { return is_of(e, engine_class); }));
   const std::uint64_t typical = kTypicalNs[static_cast<std::size_t>(engine_class)];
   std::array<std::array<std::uint64_t, Course::kPeriod>, JOB_BUCKETS> waited{}, ran{};
   std::array<std::uint64_t, Course::kPeriod> bound_jobs{}, waited_ns{}, ran_ns{};
@@ -187,9 +187,8 @@ void SimulatedJobCounters::add_processes(const MachineScript& script, std::size_
     std::uint64_t* const slots = &process_slots_[++process_slots_[JOB_PROCESS_GROUPS_USED] * JOB_GROUP_SLOTS];
     begin_group(slots, script.gpus[gpu], kind);
     slots[JOB_PROCESS] = pid;
-    const auto channel =
-        std::find_if(script.channels.begin(), script.channels.end(),
-                     [pid = pid, gpu](const ChannelScript& one) { return one.pid == pid && one.gpu == gpu; });
+    const auto channel = std::ranges::find_if(
+        script.channels, [pid = pid, gpu](const ChannelScript& one) { return one.pid == pid && one.gpu == gpu; });
     const bool is_channel = engine_class == EngineClass::video && channel != script.channels.end();
     groups_.back().parts.push_back(
         {slots, ClassJobs(script.gpus[gpu], engine_class, course, all, is_channel ? &channel->video_jobs : nullptr),

@@ -255,7 +255,7 @@ Reading<std::unique_ptr<PerfEvent>> SimulatedPerf::open(const PerfEventConfig& e
     return outcome_of_errno<std::unique_ptr<PerfEvent>>(error, "perf_event_open");
   };
   if (!world_.script.privileged) return refused(EACCES);
-  const auto pmu = std::find_if(pmus_.begin(), pmus_.end(), [&](const Pmu& p) { return p.type == event.type; });
+  const auto pmu = std::ranges::find(pmus_, event.type, &Pmu::type);
   if (pmu == pmus_.end()) return refused(ENOENT);
   if (cpu != 0) return refused(EINVAL);  // cpumask names CPU 0
   auto* const group = dynamic_cast<Event*>(leader);

@@ -23,12 +23,12 @@ std::string GpuScript::path_of(const FunctionScript& function) const {
 std::string GpuScript::pmu_name() const {
   if (model.driver == Driver::i915 && model.kind == GpuKind::integrated) return "i915";
   std::string name = std::string(to_string(model.driver)) + "_" + address;
-  std::replace(name.begin(), name.end(), ':', '_');
+  std::ranges::replace(name, ':', '_');
   return name;
 }
 
 const EngineScript* GpuScript::engine(std::string_view name) const {
-  const auto at = std::find_if(engines.begin(), engines.end(), [&](const EngineScript& e) { return e.name == name; });
+  const auto at = std::ranges::find(engines, name, &EngineScript::name);
   return at == engines.end() ? nullptr : &*at;
 }
 
@@ -56,8 +56,7 @@ MemoryUse ClientScript::system_memory(ScriptTime t) const {
 }
 
 const ProcessScript* MachineScript::process(std::uint32_t pid) const {
-  const auto at =
-      std::find_if(processes.begin(), processes.end(), [&](const ProcessScript& p) { return p.pid == pid; });
+  const auto at = std::ranges::find(processes, pid, &ProcessScript::pid);
   return at == processes.end() ? nullptr : &*at;
 }
 

@@ -10,7 +10,7 @@ Reading<ClientSnapshot> BpfFinder::find(std::span<const std::string> asleep) {
   const Nanoseconds now = scan_.snapshot().time;
   // Fetched before the holders are listed: a change in between is reported again by the next call.
   DeviceUsers::Changes changes = holders_.changes();
-  std::sort(changes.processes.begin(), changes.processes.end());
+  std::ranges::sort(changes.processes);
   changes.processes.erase(std::unique(changes.processes.begin(), changes.processes.end()), changes.processes.end());
 
   const bool lists = !holders_.reports_changes() || changes.some_lost || !listed_ || now - *listed_ >= kListAgain;
@@ -31,7 +31,7 @@ Reading<ClientSnapshot> BpfFinder::find(std::span<const std::string> asleep) {
     const bool files_changed = lists && files != process.listed_files;
     if (lists) process.listed_files = files;
     process.must_scan = files_changed || scan_.is_unsettled(process) || ClientScan::has_changed(process) ||
-                        std::binary_search(changes.processes.begin(), changes.processes.end(), process.pid);
+                        std::ranges::binary_search(changes.processes, process.pid);
   }
   if (!scan_.all_asleep()) {
     scan_.read_known();
@@ -47,7 +47,7 @@ void BpfFinder::follow(std::span<const std::uint32_t> listed, std::span<const st
   std::vector<std::uint32_t> pids(listed.begin(), listed.end());
   pids.insert(pids.end(), changed.begin(), changed.end());
   for (const WalkedProcess& process : scan_.memory().processes()) pids.push_back(process.pid);
-  std::sort(pids.begin(), pids.end());
+  std::ranges::sort(pids);
   pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
   if (scan_.self()) std::erase(pids, *scan_.self());
   scan_.memory().follow(pids, scan_.snapshot().time);

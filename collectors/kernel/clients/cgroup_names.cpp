@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kScope = ".scope";
 constexpr std::string_view kService = ".service";
 
-bool is_all_lower_hex(std::string_view text) { return std::all_of(text.begin(), text.end(), is_lower_hex); }
+bool is_all_lower_hex(std::string_view text) { return std::ranges::all_of(text, is_lower_hex); }
 
 bool take_suffix(std::string_view& text, std::string_view suffix) {
   if (!text.ends_with(suffix)) return false;
@@ -124,7 +124,7 @@ bool take_libvirt(std::string_view text, MachineName& machine) {
   }
   std::string_view rest = text;
   const std::string_view number = take_until(rest, '-');
-  const bool numbered = !rest.empty() && !number.empty() && std::all_of(number.begin(), number.end(), is_digit);
+  const bool numbered = !rest.empty() && !number.empty() && std::ranges::all_of(number, is_digit);
   machine.name = numbered ? rest : text;
   return true;
 }

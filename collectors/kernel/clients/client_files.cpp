@@ -36,10 +36,8 @@ DrmClient fdinfo_client(const FdinfoBlock& block, std::uint32_t pid, Nanoseconds
   return client;
 }
 
-bool has_lower_fd(const ClientFile& file, std::uint32_t fd) { return file.fd < fd; }
-
 void insert(std::vector<ClientFile>& files, ClientFile file) {
-  const auto at = std::lower_bound(files.begin(), files.end(), file.fd, has_lower_fd);
+  const auto at = std::ranges::lower_bound(files, file.fd, {}, &ClientFile::fd);
   if (at != files.end() && at->fd == file.fd)
     at->device = std::move(file.device);
   else
@@ -106,7 +104,7 @@ bool ClientFileReader::read_all(std::uint32_t pid, ClientFiles& process, std::si
   if (end(process) && (stopped || scan_.gpus.has_sleeping_xe()) &&
       process.start_time_ticks == before.start_time_ticks) {
     for (const ClientFile& file : before.files) {
-      const auto again = std::lower_bound(process.files.begin(), process.files.end(), file.fd, has_lower_fd);
+      const auto again = std::ranges::lower_bound(process.files, file.fd, {}, &ClientFile::fd);
       if (again == process.files.end() || again->fd != file.fd) process.files.insert(again, file);
     }
   }
@@ -284,7 +282,7 @@ std::optional<ClientFileReader::Visit> ClientFileReader::why_not_readable(std::u
 
 const ClientFile* ClientFileReader::seen_earlier(std::uint32_t fd) {
   const auto& files = known_->files;
-  const auto it = std::lower_bound(files.begin(), files.end(), fd, has_lower_fd);
+  const auto it = std::ranges::lower_bound(files, fd, {}, &ClientFile::fd);
   if (it == files.end() || it->fd != fd || it->device.empty()) return nullptr;
   if (!start_time_) {
     std::array<char, 2048> buffer;

@@ -95,10 +95,7 @@ void ClientLedgers::count(ClientSnapshot& snapshot, std::span<const Gpu> gpus,
     if (i == 0 || snapshot.clients[i].device != snapshot.clients[i - 1].device)
       devices_.try_emplace(snapshot.clients[i].device);
   for (auto& [address, counted] : devices_) {
-    const auto is_before = [](const DrmClient& client, const std::string& device) { return client.device < device; };
-    const auto first = std::lower_bound(snapshot.clients.begin(), snapshot.clients.end(), address, is_before);
-    const auto is_another = [&own = address](const DrmClient& client) { return client.device != own; };
-    const std::span<DrmClient> clients(first, std::find_if(first, snapshot.clients.end(), is_another));
+    const std::span<DrmClient> clients = std::ranges::equal_range(snapshot.clients, address, {}, &DrmClient::device);
     if (clients.empty() && std::ranges::find(asleep_gpus, address) != asleep_gpus.end()) {
       pause_clock(address);
       continue;

@@ -20,13 +20,13 @@ constexpr unsigned kWalksAfterLoss = 16;
 // lowest PID. Sorts clients and processes.
 template <class Client>
 void keep_one_holder_each(std::vector<Client>& clients) {
-  std::sort(clients.begin(), clients.end(), [](const Client& a, const Client& b) {
+  std::ranges::sort(clients, [](const Client& a, const Client& b) {
     return std::tie(a.device, a.id, a.pid) < std::tie(b.device, b.id, b.pid);
   });
   clients.erase(std::unique(clients.begin(), clients.end(),
                             [](const Client& a, const Client& b) { return a.id == b.id && a.device == b.device; }),
                 clients.end());
-  std::sort(clients.begin(), clients.end(), [](const Client& a, const Client& b) {
+  std::ranges::sort(clients, [](const Client& a, const Client& b) {
     return std::tie(a.device, a.pid, a.id) < std::tie(b.device, b.pid, b.id);
   });
 }
@@ -36,8 +36,7 @@ void keep_one_holder_each(ClientSnapshot& snapshot) {
   auto& clients = snapshot.clients;
   keep_one_holder_each(clients);
   auto& processes = snapshot.processes;
-  std::sort(processes.begin(), processes.end(),
-            [](const ClientProcess& a, const ClientProcess& b) { return a.pid < b.pid; });
+  std::ranges::sort(processes, {}, &ClientProcess::pid);
   processes.erase(std::unique(processes.begin(), processes.end(),
                               [](const ClientProcess& a, const ClientProcess& b) { return a.pid == b.pid; }),
                   processes.end());
@@ -45,10 +44,9 @@ void keep_one_holder_each(ClientSnapshot& snapshot) {
   std::vector<std::uint32_t> holders;
   holders.reserve(clients.size());
   for (const DrmClient& client : clients) holders.push_back(client.pid);
-  std::sort(holders.begin(), holders.end());
-  std::erase_if(processes, [&](const ClientProcess& process) {
-    return !std::binary_search(holders.begin(), holders.end(), process.pid);
-  });
+  std::ranges::sort(holders);
+  std::erase_if(processes,
+                [&](const ClientProcess& process) { return !std::ranges::binary_search(holders, process.pid); });
 }
 
 }  // namespace
@@ -238,8 +236,8 @@ std::vector<WalkedProcess*> WalkMemory::to_scan(bool holders_first) {
     // A scan that was cut short goes on first.
     return std::tuple(process->resume_at == 0, holders_first && !process->holds_clients(), process->scanned_in);
   };
-  std::stable_sort(chosen.begin(), chosen.end(),
-                   [&rank](const WalkedProcess* a, const WalkedProcess* b) { return rank(a) < rank(b); });
+  std::ranges::stable_sort(chosen,
+                           [&rank](const WalkedProcess* a, const WalkedProcess* b) { return rank(a) < rank(b); });
   return chosen;
 }
 

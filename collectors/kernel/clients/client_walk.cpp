@@ -41,7 +41,7 @@ Reading<Unit> ClientWalk::list_processes() {
     if (const auto pid = scan_pid(name)) pids.push_back(*pid);
     return true;
   });
-  std::sort(pids.begin(), pids.end());
+  std::ranges::sort(pids);
   std::vector<std::uint32_t> others = pids;
   if (scan_.self()) std::erase(others, *scan_.self());
   scan_.memory().follow(others, scan_.snapshot().time);
@@ -51,8 +51,7 @@ Reading<Unit> ClientWalk::list_processes() {
 void ClientWalk::choose_openers() {
   const auto processes = scan_.memory().processes();
   for (const std::uint32_t pid : openers_.changed(machine_.sys)) {
-    const auto found = std::lower_bound(processes.begin(), processes.end(), pid,
-                                        [](const WalkedProcess& process, std::uint32_t p) { return process.pid < p; });
+    const auto found = std::ranges::lower_bound(processes, pid, {}, &WalkedProcess::pid);
     if (found != processes.end() && found->pid == pid) found->must_scan = true;
   }
 }
@@ -61,9 +60,7 @@ void ClientWalk::choose_openers() {
 // out of time: the next walk continues with the next process.
 bool ClientWalk::examine_others() {
   const auto processes = scan_.memory().processes();
-  const auto first =
-      std::lower_bound(processes.begin(), processes.end(), examine_from_,
-                       [](const WalkedProcess& process, std::uint32_t pid) { return process.pid < pid; });
+  const auto first = std::ranges::lower_bound(processes, examine_from_, {}, &WalkedProcess::pid);
   const auto offset = static_cast<std::size_t>(first - processes.begin());
   examine_from_ = 0;
   for (std::size_t i = 0; i < processes.size(); ++i) {

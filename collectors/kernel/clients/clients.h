@@ -60,7 +60,7 @@ struct DrmClient {
   std::array<ClientCount, kEngineClasses> counts{};  // indexed by EngineClass
 
   bool reports_engine_time() const {
-    return std::any_of(engines.begin(), engines.end(), [](const ClientEngine& engine) { return engine.present(); });
+    return std::ranges::any_of(engines, [](const ClientEngine& engine) { return engine.present(); });
   }
 };
 
@@ -118,7 +118,7 @@ struct ClientSnapshot {
   }
   // Rate of the clock that cycles of the GPU's clients count by; nullopt while it is not known.
   std::optional<double> hertz(std::string_view device) const { return clocks ? clocks->hertz(device) : std::nullopt; }
-  bool runs(std::uint32_t pid) const { return std::binary_search(pids.begin(), pids.end(), pid); }
+  bool runs(std::uint32_t pid) const { return std::ranges::binary_search(pids, pid); }
   // True if no user of a GPU can be missing: every process was read, and every block was parsed.
   bool shows_all() const { return complete && blocks_skipped == 0 && !why_hidden(); }
   // Why clients may be missing for longer than this walk.

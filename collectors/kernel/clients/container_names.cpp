@@ -31,13 +31,12 @@ constexpr std::size_t kLargestState = 4 << 20;
 constexpr Nanoseconds kSearchAgain = std::chrono::seconds(10);
 
 bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestPodName && std::all_of(text.begin(), text.end(), [](char c) {
-    return is_letter_or_digit(c) || c == '.' || c == '-' || c == '_';
-  });
+  return !text.empty() && text.size() <= kLongestPodName &&
+         std::ranges::all_of(text, [](char c) { return is_letter_or_digit(c) || c == '.' || c == '-' || c == '_'; });
 }
 
 bool is_container_id(std::string_view text) {
-  return text.size() == kContainerIdLength && std::all_of(text.begin(), text.end(), is_lower_hex);
+  return text.size() == kContainerIdLength && std::ranges::all_of(text, is_lower_hex);
 }
 
 }  // namespace

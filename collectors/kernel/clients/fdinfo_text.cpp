@@ -16,7 +16,7 @@ constexpr std::size_t kMaxRegionName = 64;
 
 bool is_plain_name(std::string_view text) {
   return !text.empty() && text.size() <= kMaxRegionName &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+         std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
 struct Amount {

@@ -139,10 +139,7 @@ struct ProcessTree::Search {
     return Unit{};
   }
 
-  void sort() {
-    std::sort(found.processes.begin(), found.processes.end(),
-              [](const TreeProcess& a, const TreeProcess& b) { return a.pid < b.pid; });
-  }
+  void sort() { std::ranges::sort(found.processes, {}, &TreeProcess::pid); }
 
   Machine& machine;
   const Limits& limits;

@@ -22,8 +22,8 @@ SleepingGpus::SleepingGpus(const Directory& sys, std::span<const std::string> as
     if (driver && last_part(*driver) == kNpuDriver) add_awake(sys, path);
     return true;
   });
-  has_sleeping_xe_ = std::any_of(asleep.begin(), asleep.end(),
-                                 [&](const std::string& address) { return !contains(i915_addresses, address); });
+  has_sleeping_xe_ =
+      std::ranges::any_of(asleep, [&](const std::string& address) { return !contains(i915_addresses, address); });
 }
 
 bool SleepingGpus::is_asleep(std::string_view address) const { return contains(asleep_, address); }
@@ -54,7 +54,7 @@ void SleepingGpus::add_node(const Directory& sys, std::string_view name,
   const auto driver_link = sys.read_link(device + "/driver");
   const auto driver = driver_link ? intel_driver(last_part(*driver_link)) : std::nullopt;
   if (!driver) return;
-  const auto sleeper = std::find(asleep_.begin(), asleep_.end(), last_part(device));
+  const auto sleeper = std::ranges::find(asleep_, last_part(device));
   if (sleeper == asleep_.end()) {
     add_awake(sys, "class/drm/" + std::string(name));
   } else if (driver == Driver::i915) {

@@ -34,8 +34,7 @@ std::optional<DrmClient> wddm_client(const Device& device, const AdapterProcess&
     const auto bytes = device.adapter->committed(process, segment.number);
     if (!bytes || *bytes > kMostClientBytes) continue;
     const char* const region = segment.aperture ? "system" : "vram0";
-    auto at = std::find_if(client.memory.begin(), client.memory.end(),
-                           [&](const ClientMemory& memory) { return memory.region == region; });
+    auto at = std::ranges::find(client.memory, region, &ClientMemory::region);
     if (at == client.memory.end()) at = client.memory.insert(at, ClientMemory{.region = region});
     at->total = at->total.value_or(0) + *bytes;
     uses = uses || *bytes > 0;
@@ -56,8 +55,7 @@ Reading<Unit> WddmClients::find_devices() {
   if (!gpus) return gpus.propagate<Unit>();
   std::vector<Device> devices;
   for (const Gpu& gpu : *gpus) {
-    const auto known =
-        std::find_if(devices_.begin(), devices_.end(), [&](const Device& d) { return d.binding == gpu.binding; });
+    const auto known = std::ranges::find(devices_, gpu.binding, &Device::binding);
     if (known != devices_.end() && known->address == gpu.address) {
       devices.push_back(std::move(*known));
       continue;
@@ -99,7 +97,7 @@ Reading<ClientSnapshot> WddmClients::find(std::span<const std::string> asleep) {
     }
     bool is_user = false;
     for (const Device& device : devices_) {
-      if (std::find(asleep.begin(), asleep.end(), device.address) != asleep.end()) continue;
+      if (std::ranges::find(asleep, device.address) != asleep.end()) continue;
       auto client = wddm_client(device, process, now);
       if (!client) continue;
       snapshot.clients.push_back(*std::move(client));
@@ -113,7 +111,7 @@ Reading<ClientSnapshot> WddmClients::find(std::span<const std::string> asleep) {
     if (process.cpu) user.cpu = to_seconds(*process.cpu);
     if (process.resident) user.resident = Bytes{static_cast<double>(*process.resident)};
   }
-  std::sort(snapshot.pids.begin(), snapshot.pids.end());
+  std::ranges::sort(snapshot.pids);
   std::ranges::sort(snapshot.processes, {}, &ClientProcess::pid);
   std::ranges::sort(snapshot.clients, [](const DrmClient& a, const DrmClient& b) {
     return std::tie(a.device, a.pid, a.id) < std::tie(b.device, b.pid, b.id);

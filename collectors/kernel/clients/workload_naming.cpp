@@ -60,14 +60,13 @@ std::string workload_name(std::string_view name, std::string_view kind) {
 }
 
 bool WorkloadNaming::needs_exe() const {
-  return rules_ && std::any_of(rules_->begin(), rules_->end(), [](const WorkloadRule& rule) {
+  return rules_ && std::ranges::any_of(*rules_, [](const WorkloadRule& rule) {
            return !rule.exe.empty() || rule.name.find("{exe") != std::string::npos;
          });
 }
 
 bool WorkloadNaming::needs_ancestors() const {
-  return rules_ &&
-         std::any_of(rules_->begin(), rules_->end(), [](const WorkloadRule& rule) { return !rule.ancestor.empty(); });
+  return rules_ && std::ranges::any_of(*rules_, [](const WorkloadRule& rule) { return !rule.ancestor.empty(); });
 }
 
 std::optional<WorkloadLabels> WorkloadNaming::by_rule(const Subject& subject) const {

@@ -40,8 +40,7 @@ Reading<std::vector<Gpu>> adapter_gpus(GpuAdapters& adapters) {
     if (facts.vendor != kIntel || facts.device == 0 || facts.device > 0xffff) continue;
     Gpu gpu;
     gpu.address = pci_address(facts);
-    const bool known =
-        std::any_of(gpus.begin(), gpus.end(), [&](const Gpu& other) { return other.address == gpu.address; });
+    const bool known = std::ranges::any_of(gpus, [&](const Gpu& other) { return other.address == gpu.address; });
     if (gpu.address.empty() || known) continue;
     gpu.driver = Driver::wddm;
     gpu.device_id = static_cast<std::uint16_t>(facts.device);
@@ -52,7 +51,7 @@ Reading<std::vector<Gpu>> adapter_gpus(GpuAdapters& adapters) {
     gpu.binding = facts.luid;
     gpus.push_back(std::move(gpu));
   }
-  std::sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) { return a.address < b.address; });
+  std::ranges::sort(gpus, {}, &Gpu::address);
   return gpus;
 }
 

@@ -32,7 +32,7 @@ bool is_card_id(std::uint16_t id) {
                                           {0x0b69, 0x0b6e},
                                           {0x674c, 0x6750},
                                           {0xe202, 0xe223}}};
-  return std::any_of(kRanges.begin(), kRanges.end(), [id](Range r) { return id >= r.first && id <= r.last; });
+  return std::ranges::any_of(kRanges, [id](Range r) { return id >= r.first && id <= r.last; });
 }
 
 // Families of parts that are never on a card, by the first half of the id, from Sandy Bridge to Nova Lake (same file).
@@ -41,7 +41,7 @@ bool is_processor_id(std::uint16_t id) {
   constexpr std::array<std::uint8_t, 27> kFamilies{0x01, 0x04, 0x0a, 0x0c, 0x0d, 0x0f, 0x16, 0x19, 0x1a,
                                                    0x22, 0x31, 0x3e, 0x45, 0x46, 0x4c, 0x4e, 0x59, 0x5a,
                                                    0x64, 0x7d, 0x87, 0x8a, 0x9a, 0x9b, 0xa7, 0xb0, 0xd7};
-  return std::find(kFamilies.begin(), kFamilies.end(), id >> 8) != kFamilies.end() || (id & 0xfff0) == 0xfd80;
+  return contains(kFamilies, id >> 8) || (id & 0xfff0) == 0xfd80;
 }
 
 // Inside a virtual machine a virtual function has no physfn. xe leaves out its PMU, hwmon, clocks and residency all at
@@ -57,7 +57,7 @@ bool is_virtual_function_of_another_machine(const Directory& sys, const Gpu& gpu
   const std::string gt = gpu.pci_path + "/tile0/gt0";
   if (!exists(gt) || exists(gt + "/freq0") || exists(gt + "/gtidle") || exists(gpu.pci_path + "/hwmon")) return false;
   std::string pmu = "bus/event_source/devices/xe_" + gpu.address;
-  std::replace(pmu.begin(), pmu.end(), ':', '_');
+  std::ranges::replace(pmu, ':', '_');
   return !exists(pmu);
 }
 
@@ -87,7 +87,7 @@ bool is_driven(const Directory& sys, const std::string& address, std::string_vie
 
 bool is_placeholder(const std::string& address, std::uint64_t device_id) {
   constexpr std::array<std::uint8_t, 7> kBeforeSandyBridge{0x25, 0x27, 0x29, 0x2a, 0x2e, 0x35, 0xa0};
-  return !address.ends_with(".0") && std::ranges::find(kBeforeSandyBridge, device_id >> 8) != kBeforeSandyBridge.end();
+  return !address.ends_with(".0") && contains(kBeforeSandyBridge, device_id >> 8);
 }
 
 std::uint16_t read_id(const Directory& sys, const std::string& path) {
@@ -119,7 +119,7 @@ Discovery::Discovery(Machine& machine, std::vector<std::string> selection)
 void Discovery::add_without_node(std::vector<Gpu>& found) {
   note(machine_.sys.for_each("bus/pci/drivers/xe", [&](std::string_view name) {
     const auto same = [&](const Gpu& gpu) { return gpu.address == name; };
-    if (!is_pci_address(name) || std::any_of(found.begin(), found.end(), same)) return true;
+    if (!is_pci_address(name) || std::ranges::any_of(found, same)) return true;
     const std::string link = "bus/pci/devices/" + std::string(name);
     const auto mode = machine_.sys.stat(link + "/survivability_mode");
     if (!mode) return true;
@@ -163,17 +163,17 @@ bool Discovery::describe(Gpu& gpu) const {
 }
 
 bool Discovery::selected(const Gpu& gpu) const {
-  return selection_.empty() || std::any_of(selection_.begin(), selection_.end(),
-                                           [&](const std::string& wanted) { return is_named(gpu, wanted); });
+  return selection_.empty() ||
+         std::ranges::any_of(selection_, [&](const std::string& wanted) { return is_named(gpu, wanted); });
 }
 
 // A selection by address that is complete cannot grow, so the nodes of other devices need not be listed. The driver
 // makes a card's folder last and removes it first: while it is the same one, the binding and its render node are, too.
 bool Discovery::all_selected_unchanged() const {
   if (selection_.empty() || gpus_.size() != selection_.size()) return false;
-  return std::all_of(gpus_.begin(), gpus_.end(), [&](const Gpu& gpu) {
+  return std::ranges::all_of(gpus_, [&](const Gpu& gpu) {
     if (gpu.card.empty() || gpu.render_node.empty()) return false;
-    if (std::find(selection_.begin(), selection_.end(), gpu.address) == selection_.end()) return false;
+    if (!contains(selection_, gpu.address)) return false;
     const auto drm = machine_.sys.stat("class/drm/" + gpu.card);  // a link to the folder
     return drm && drm->inode == gpu.binding;
   });
@@ -195,7 +195,7 @@ const std::vector<Gpu>& Discovery::discover() {
   if (all_selected_unchanged()) return gpus_;
   std::vector<Gpu> found;
   for (const DrmNodeName& node : drm_nodes(machine_.sys, [this](const auto& reading) { note(reading); })) {
-    auto at = std::find_if(found.begin(), found.end(), [&](const Gpu& gpu) { return gpu.pci_path == node.pci_path; });
+    auto at = std::ranges::find(found, node.pci_path, &Gpu::pci_path);
     if (at == found.end()) {
       Gpu gpu;
       gpu.pci_path = node.pci_path;
@@ -214,7 +214,7 @@ const std::vector<Gpu>& Discovery::discover() {
   if (failure_) return gpus_;  // a failed scan proves nothing
   std::vector<Gpu> gpus;
   for (Gpu& gpu : found) {
-    const auto known = std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpu& old) {
+    const auto known = std::ranges::find_if(gpus_, [&](const Gpu& old) {
       return old.pci_path == gpu.pci_path && old.binding == gpu.binding && old.card == gpu.card &&
              old.render_node == gpu.render_node;
     });
@@ -224,7 +224,7 @@ const std::vector<Gpu>& Discovery::discover() {
       gpus.push_back(std::move(gpu));
     }
   }
-  std::sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) { return a.address < b.address; });
+  std::ranges::sort(gpus, {}, &Gpu::address);
   gpus_ = std::move(gpus);
   return gpus_;
 }
@@ -270,8 +270,7 @@ bool is_still_unbound(const Directory& sys, const UnboundGpu& gpu) {
 std::vector<DisplayDevice> display_devices(const Directory& sys) {
   std::vector<DisplayDevice> devices;
   for (const DrmNodeName& node : drm_nodes(sys, [](const auto&) {})) {
-    auto at = std::find_if(devices.begin(), devices.end(),
-                           [&](const DisplayDevice& device) { return device.pci_path == node.pci_path; });
+    auto at = std::ranges::find(devices, node.pci_path, &DisplayDevice::pci_path);
     if (at == devices.end()) {
       devices.push_back({.address = std::string(last_part(node.pci_path)),
                          .pci_path = node.pci_path,

@@ -46,7 +46,7 @@ std::vector<DrmNodeName> drm_nodes(const Directory& sys, const Note& note) {
     if (link) node.pci_path = pci_path_of_link(*link);
   }
   std::erase_if(nodes, [](const DrmNodeName& node) { return !is_pci_address(last_part(node.pci_path)); });
-  std::sort(nodes.begin(), nodes.end(), [](const DrmNodeName& a, const DrmNodeName& b) {
+  std::ranges::sort(nodes, [](const DrmNodeName& a, const DrmNodeName& b) {
     return a.name.size() != b.name.size() ? a.name.size() < b.name.size() : a.name < b.name;
   });
   return nodes;

@@ -100,7 +100,7 @@ std::optional<std::size_t> item_count(Bytewise answer, std::uint32_t Header::*co
 }
 
 bool has_region(const std::vector<RegionUse>& regions, std::string_view name) {
-  return std::any_of(regions.begin(), regions.end(), [&](const RegionUse& region) { return region.name == name; });
+  return std::ranges::any_of(regions, [&](const RegionUse& region) { return region.name == name; });
 }
 
 // Drivers also report 0 to callers without the capability; some kernels report the value to all.
@@ -188,7 +188,7 @@ Reading<std::vector<EngineInstance>> xe_engines(DrmNode& node) {
     engines.push_back({static_cast<EngineClass>(engine.engine_class), engine.instance, engine.gt});
   }
   const auto key = [](const EngineInstance& e) { return std::tuple(e.gt, e.engine_class, e.instance); };
-  std::sort(engines.begin(), engines.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  std::ranges::sort(engines, [&](const auto& a, const auto& b) { return key(a) < key(b); });
   engines.erase(
       std::unique(engines.begin(), engines.end(), [&](const auto& a, const auto& b) { return key(a) == key(b); }),
       engines.end());

@@ -145,9 +145,8 @@ constexpr Row kRows[] = {
 
 std::string_view intel_gpu_name(std::uint16_t device_id) {
   if (device_id == 0) return {};  // unknown id; unused entries of the rows are 0, too
-  const auto* const row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& candidate) {
-    return std::find(candidate.ids.begin(), candidate.ids.end(), device_id) != candidate.ids.end();
-  });
+  const auto* const row = std::ranges::find_if(
+      kRows, [&](const Row& candidate) { return std::ranges::find(candidate.ids, device_id) != candidate.ids.end(); });
   return row == std::end(kRows) ? std::string_view() : row->name;
 }
 

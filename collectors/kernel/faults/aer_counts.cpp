@@ -14,8 +14,8 @@ namespace {
 bool is_type(std::string_view name) {
   constexpr std::size_t kLongest = 40;
   if (name.empty() || name.size() > kLongest) return false;
-  return std::all_of(name.begin(), name.end(),
-                     [](char c) { return is_letter_or_digit(c) || c == '_' || c == '[' || c == ']' || c == ' '; });
+  return std::ranges::all_of(
+      name, [](char c) { return is_letter_or_digit(c) || c == '_' || c == '[' || c == ']' || c == ' '; });
 }
 
 }  // namespace
@@ -30,8 +30,7 @@ std::vector<AerCount> parse_aer_counts(std::string_view text) {
     const std::string_view type = trim(line.substr(0, at));
     const auto count = scan_u64(line.substr(at + 1));
     if (!count || !is_type(type) || type.starts_with("TOTAL_ERR")) continue;
-    const auto known =
-        std::find_if(counts.begin(), counts.end(), [&](const AerCount& other) { return other.type == type; });
+    const auto known = std::ranges::find(counts, type, &AerCount::type);
     if (known == counts.end()) counts.push_back({std::string(type), *count});
   }
   return counts;

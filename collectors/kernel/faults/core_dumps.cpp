@@ -29,7 +29,7 @@ Reading<std::vector<CoreDump>> CoreDumps::new_dumps() {
     return true;
   });
   if (!listed) return listed.propagate<std::vector<CoreDump>>();
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   const std::size_t known = unlinked_.size();
   numbers.insert(numbers.begin(), unlinked_.begin(), unlinked_.end());
   unlinked_.clear();

@@ -46,7 +46,7 @@ void EnergySources::find() {
   if (!has_events_) {
     const std::vector<std::string> events = rapl_->events().value_or({});
     for (const auto& [event, domain] : kRaplEvents) {
-      if (std::find(events.begin(), events.end(), event) == events.end()) continue;
+      if (std::ranges::find(events, event) == events.end()) continue;
       add_part(domain, kRaplSource, kMostRaplPower, "bounded " + std::string(event), rapl_->want(event), {}, 0);
       has_events_ = true;
     }
@@ -58,8 +58,8 @@ void EnergySources::find() {
 void EnergySources::add_part(std::string_view name, std::string_view source, Watts most, std::string key,
                              std::optional<PmuSession::Handle> event, std::optional<Attribute> file,
                              std::uint64_t range) {
-  auto domain = std::find_if(domains_.begin(), domains_.end(),
-                             [&](const Domain& known) { return known.name == name && known.source == source; });
+  auto domain =
+      std::ranges::find_if(domains_, [&](const Domain& known) { return known.name == name && known.source == source; });
   if (domain == domains_.end()) {
     domain = domains_.emplace(domains_.end());
     domain->name = name;
@@ -68,7 +68,7 @@ void EnergySources::add_part(std::string_view name, std::string_view source, Wat
   }
   domain->most = most;
   const auto is_it = [&](const Domain::Part& part) { return part.key == key; };
-  if (std::any_of(domain->parts_.begin(), domain->parts_.end(), is_it)) return;
+  if (std::ranges::any_of(domain->parts_, is_it)) return;
   MonotonicCounter& total = memory_.counter(key);
   total.rebase();
   domain->parts_.push_back({std::move(key), event, std::move(file), range, total});
@@ -107,7 +107,7 @@ void EnergySources::read(std::uint64_t pass) {
 
 // A single failure of the PMU is no reason to report the same joules under another source.
 bool EnergySources::has_other_source(const Domain& domain) const {
-  return std::any_of(domains_.begin(), domains_.end(), [&](const Domain& other) {
+  return std::ranges::any_of(domains_, [&](const Domain& other) {
     return other.source == kRaplSource && other.name == domain.name &&
            (pmu_outcome_->is_failure() || (other.outcome && *other.outcome));
   });

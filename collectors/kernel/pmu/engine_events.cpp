@@ -67,7 +67,7 @@ std::vector<I915EngineEvent> i915_engine_events(std::span<const std::string> eve
     const std::size_t dash = event.find('-');
     if (dash == std::string::npos) continue;
     const auto engine_class = class_of_events(std::string_view(event).substr(0, dash));
-    const auto kind = std::find(std::begin(kKinds), std::end(kKinds), std::string_view(event).substr(dash + 1));
+    const auto kind = std::ranges::find(kKinds, std::string_view(event).substr(dash + 1));
     if (engine_class && kind != std::end(kKinds))
       found.push_back({event, event.substr(0, dash), "0", *kind, *engine_class});
   }
@@ -104,7 +104,7 @@ Reading<std::vector<EngineInstance>> xe_pmu_engines(Machine& machine, const Gpu&
   if (!events) return events.propagate<Engines>();
   // Firmware too old for them: the driver does not list them.
   for (const std::string_view event : {kXeActiveTicks, kXeTotalTicks})
-    if (std::find(events->begin(), events->end(), event) == events->end()) return Absent{Reason::kernel, EOPNOTSUPP};
+    if (std::ranges::find(*events, event) == events->end()) return Absent{Reason::kernel, EOPNOTSUPP};
 
   Reading<Engines> engines = Absent{Reason::hardware, ENODEV};
   if (const auto node = machine.drm.open(gpu.render_node)) engines = xe_engines(**node);

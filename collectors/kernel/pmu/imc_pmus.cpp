@@ -33,7 +33,7 @@ std::vector<ImcPmu> imc_pmus(const Directory& sys) {
     if (name.starts_with("uncore_imc")) candidates.emplace_back(name);
     return true;
   });
-  std::sort(candidates.begin(), candidates.end());
+  std::ranges::sort(candidates);
   for (const Family& family : kImcFamilies) {
     std::vector<ImcPmu> found;
     for (const std::string& name : candidates) {

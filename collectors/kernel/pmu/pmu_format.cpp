@@ -15,7 +15,7 @@ constexpr int kMostCpus = 65536;
 constexpr std::array<std::string_view, 4> kWords{"config", "config1", "config2", "config3"};
 
 std::optional<std::size_t> word_of(std::string_view name) {
-  const auto it = std::find(kWords.begin(), kWords.end(), name);
+  const auto it = std::ranges::find(kWords, name);
   if (it == kWords.end()) return std::nullopt;
   return static_cast<std::size_t>(it - kWords.begin());
 }
@@ -116,7 +116,7 @@ std::vector<int> parse_cpu_list(std::string_view text) {
     if (!range || range->first < 0 || range->last >= kMostCpus) return {};
     for (int cpu = range->first; cpu <= range->last; ++cpu) cpus.push_back(cpu);
   }
-  std::sort(cpus.begin(), cpus.end());
+  std::ranges::sort(cpus);
   cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
   return cpus;
 }

@@ -329,8 +329,7 @@ Reading<Unit> PmuSession::State::update() {
   if (groups.empty()) {
     if (!described || announced || described_type != *type) describe();
     // What failed to be read is tried again at the next opening.
-    described =
-        std::none_of(events.begin(), events.end(), [](const Event& event) { return event.config.is_failure(); });
+    described = std::ranges::none_of(events, [](const Event& event) { return event.config.is_failure(); });
     announced = false;
     described_type = *type;
     if (const auto opened = open(*type); !opened) return opened;
@@ -347,7 +346,7 @@ Reading<std::vector<std::string>> PmuSession::events() const {
   const Directory& sys = state_->machine.sys;
   std::vector<std::string> names;
   const auto listed = sys.for_each(state_->directory + "/events", [&](std::string_view entry) {
-    if (std::none_of(kSiblings.begin(), kSiblings.end(), [&](std::string_view end) { return entry.ends_with(end); }))
+    if (std::ranges::none_of(kSiblings, [&](std::string_view end) { return entry.ends_with(end); }))
       names.emplace_back(entry);
     return true;
   });
@@ -356,7 +355,7 @@ Reading<std::vector<std::string>> PmuSession::events() const {
     // A PMU need not name any events.
     if (const auto facts = sys.stat(state_->directory + "/type"); !facts) return listed.absent();
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -369,9 +368,8 @@ PmuSession::Handle PmuSession::want(std::string_view event, std::span<const Term
     wanted.terms.emplace_back(term.name, term.value);
     key.append(",").append(term.name).append("=").append(std::to_string(term.value));
   }
-  const auto known = std::find_if(state_->events.begin(), state_->events.end(), [&](const State::Event& e) {
-    return e.name == wanted.name && e.terms == wanted.terms;
-  });
+  const auto known = std::ranges::find_if(
+      state_->events, [&](const State::Event& e) { return e.name == wanted.name && e.terms == wanted.terms; });
   if (known != state_->events.end()) {
     state_->announced = state_->announced || !known->wanted;
     known->wanted = true;
@@ -466,7 +464,7 @@ void PmuSession::close() {
 
 std::string gpu_pmu_name(const Directory& sys, std::string_view driver, std::string_view address, bool integrated) {
   std::string suffix(address);
-  std::replace(suffix.begin(), suffix.end(), ':', '_');
+  std::ranges::replace(suffix, ':', '_');
   const std::string own = std::string(driver) + "_" + suffix;
   if (driver != "i915") return own;
   const auto exists = [&](std::string_view pmu) { return bool(sys.stat(std::string(kPmus) + std::string(pmu))); };

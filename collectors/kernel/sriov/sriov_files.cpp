@@ -35,7 +35,7 @@ std::vector<std::string> numbered(const Directory& sys, const std::string& folde
     if (name.starts_with(prefix) && scan_integer<std::uint32_t>(name.substr(prefix.size()))) names.emplace_back(name);
     return names.size() < kMostGts;
   });
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -115,8 +115,7 @@ void PhysicalFunction::list() {
     functions_.push_back({*index + 1, std::move(address), *std::move(path), {}});
     return true;
   });
-  std::sort(functions_.begin(), functions_.end(),
-            [](const VfDevice& a, const VfDevice& b) { return a.number < b.number; });
+  std::ranges::sort(functions_, {}, &VfDevice::number);
   for (const VfDevice& function : functions_) limits_.push_back(limits_of(function.number));
 }
 
@@ -162,7 +161,7 @@ std::vector<VfAdverseEvents> parse_adverse_events(std::string_view text) {
       for (const auto& [of_i915, of_xe] : kKindsOfI915)
         if (kind == of_i915) kind = of_xe;
       const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-      if (!value || kind.empty() || !std::all_of(kind.begin(), kind.end(), is_plain)) continue;
+      if (!value || kind.empty() || !std::ranges::all_of(kind, is_plain)) continue;
       events.counts.push_back({std::string(kind), *value});
     }
     all.push_back(std::move(events));
@@ -211,15 +210,14 @@ Reading<std::vector<VfAdverseEvents>> AdverseEventFiles::read() {
     const auto text = sys_.read(file, buffer_);
     if (!text) return text.propagate<All>();
     for (VfAdverseEvents& events : parse_adverse_events(*text)) {
-      const auto same =
-          std::find_if(sums.begin(), sums.end(), [&](const VfAdverseEvents& known) { return known.vf == events.vf; });
+      const auto same = std::ranges::find(sums, events.vf, &VfAdverseEvents::vf);
       if (same == sums.end()) {
         sums.push_back(std::move(events));
         continue;
       }
       for (VfAdverseEvents::Count& count : events.counts) {
-        const auto kind = std::find_if(same->counts.begin(), same->counts.end(),
-                                       [&](const auto& known) { return known.kind == count.kind; });
+        const auto kind =
+            std::ranges::find_if(same->counts, [&](const auto& known) { return known.kind == count.kind; });
         if (kind != same->counts.end()) {
           kind->events += count.events;
         } else if (same->counts.size() < kMostKinds) {

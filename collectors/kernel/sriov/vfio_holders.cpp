@@ -78,14 +78,13 @@ bool VfioHolders::is_in_use(std::string_view address) const {
 
 void VfioHolders::follow(std::span<const VfDevice* const> functions, Nanoseconds now) {
   std::erase_if(functions_, [&](const auto& known) {
-    return std::none_of(functions.begin(), functions.end(),
-                        [&](const VfDevice* function) { return function->address == known.first; });
+    return std::ranges::none_of(functions, [&](const VfDevice* function) { return function->address == known.first; });
   });
   bool any_new = false;
   for (const VfDevice* const function : functions)
     any_new = std::exchange(functions_[function->address].is_new, false) || any_new;
   const bool all_held =
-      std::all_of(functions_.begin(), functions_.end(), [](const auto& known) { return known.second.holder; });
+      std::ranges::all_of(functions_, [](const auto& known) { return known.second.holder.has_value(); });
   if (all_held) {
     hidden_.reset();
     to_scan_.clear();

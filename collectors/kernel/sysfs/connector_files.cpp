@@ -50,7 +50,7 @@ Reading<std::vector<Connector>> read_connectors(const Directory& sys, const Gpu&
     return true;
   });
   if (!listed) return listed.propagate<std::vector<Connector>>();
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   if (names.size() > kMostConnectors) names.resize(kMostConnectors);
 
   std::vector<Connector> connectors;

@@ -56,7 +56,7 @@ std::vector<GtFolder> numbered_folders(const Directory& sys, const std::string& 
     if (const auto number = scan_integer<unsigned>(std::string_view(name).substr(prefix.size())))
       found.push_back({*number, folder + "/" + name});
   }
-  std::sort(found.begin(), found.end(), [](const GtFolder& a, const GtFolder& b) { return a.number < b.number; });
+  std::ranges::sort(found, {}, &GtFolder::number);
   return found;
 }
 
@@ -168,12 +168,11 @@ void GtSysfs::learn_reasons(std::string_view words, const std::function<void(std
     const std::string_view word = trim(take_until(words, ' '));
     if (word == "none" || word == "any" || !looks_like_a_reason(word) || reasons_.size() + news.size() >= kMost)
       continue;
-    if (std::any_of(reasons_.begin(), reasons_.end(), [&](const ThrottleReason& r) { return r.name == word; }))
-      continue;
-    if (std::find(news.begin(), news.end(), word) == news.end()) news.emplace_back(word);
+    if (std::ranges::any_of(reasons_, [&](const ThrottleReason& r) { return r.name == word; })) continue;
+    if (!contains(news, word)) news.emplace_back(word);
   }
   for (const std::string& word : news) {
-    if (std::find(named_once_.begin(), named_once_.end(), word) == named_once_.end()) {
+    if (!contains(named_once_, word)) {
       visit(word, true);
     } else {
       reasons_.push_back({word, Attribute(*sys_, reason_prefix_ + word)});

@@ -34,8 +34,8 @@ unsigned channel_number(std::string_view name) {
 
 // The card's own order, as people expect it: the package before its parts, channel 2 before channel 10.
 std::vector<std::string> by_channel(std::vector<std::string> names) {
-  std::stable_sort(names.begin(), names.end(),
-                   [](const std::string& a, const std::string& b) { return channel_number(a) < channel_number(b); });
+  std::ranges::stable_sort(
+      names, [](const std::string& a, const std::string& b) { return channel_number(a) < channel_number(b); });
   return names;
 }
 
@@ -92,19 +92,19 @@ void Hwmon::add_folder(const Directory& sys, const std::string& folder) {
   // Empty: it has none; nullopt: it could not be read.
   const auto label_of = [&](std::string_view kind, std::string_view index) -> std::optional<std::string> {
     const std::string file = std::string(kind) + std::string(index) + "_label";
-    if (!std::binary_search(names.begin(), names.end(), file)) return std::string();
+    if (!std::ranges::binary_search(names, file)) return std::string();
     return read_word(sys, folder + "/" + file);
   };
   const auto add = [](std::vector<Channel>& channels, Channel channel) {
     const auto same = [&](const Channel& known) { return known.name == channel.name; };
-    if (std::none_of(channels.begin(), channels.end(), same)) channels.push_back(std::move(channel));
+    if (std::ranges::none_of(channels, same)) channels.push_back(std::move(channel));
   };
   const auto add_limit = [](std::vector<Limit>& limits, Channel channel, std::string_view item,
                             std::initializer_list<std::string_view> known_limits) {
-    const auto limit = std::find(known_limits.begin(), known_limits.end(), item);
+    const auto limit = std::ranges::find(known_limits, item);
     if (limit == known_limits.end()) return;
     const auto same = [&](const Limit& known) { return known.limit == *limit && known.channel.name == channel.name; };
-    if (std::none_of(limits.begin(), limits.end(), same)) limits.push_back({std::move(channel), *limit});
+    if (std::ranges::none_of(limits, same)) limits.push_back({std::move(channel), *limit});
   };
   for (const std::string& name : by_channel(names)) {
     const auto parts = parse(name);

@@ -120,7 +120,7 @@ class BpfDeviceUsers final : public DeviceUsers, public ChangeSignal {
       kept -= whole * sizeof buffer[0];
       std::memmove(bytes, bytes + whole * sizeof buffer[0], kept);
     }
-    std::sort(processes.begin(), processes.end());
+    std::ranges::sort(processes);
     return processes;
   }
 

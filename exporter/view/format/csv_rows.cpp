@@ -127,8 +127,8 @@ void GaugeColumns::each(const PageView& page, Nanoseconds elapsed, const Use& us
   const double seconds = to_seconds(elapsed).value;
   for (const PageView::Family& family : page.families()) {
     const MetricDescriptor& metric = *family.metric;
-    const bool is_rate = std::any_of(kRates.begin(), kRates.end(),
-                                     [&](std::string_view field) { return metric_of(field) == metric.name; });
+    const bool is_rate =
+        std::ranges::any_of(kRates, [&](std::string_view field) { return metric_of(field) == metric.name; });
     if (!is_rate && !is_gauge_of_gpu(metric)) continue;
     if (metric.name == metric_of("engine.busy")) each_class(page, metric.name, use);
     for (const PageView::Entry& entry : family.entries) {

@@ -52,7 +52,7 @@ void add_by_gt(const Reading<std::vector<Row>>& all, IntelGpuTopLayout layout, c
   if (layout.older) rows = rows.first(std::min<std::size_t>(rows.size(), 1));
   if (!layout.physical || gts.size() < 2) return add(rows, std::string());
   for (const unsigned gt : gts) {
-    const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& one) { return one.gt == gt; });
+    const auto row = std::ranges::find(rows, gt, &Row::gt);
     add(row == rows.end() ? std::span<const Row>() : std::span<const Row>(&*row, 1), std::to_string(gt));
   }
 }
@@ -86,7 +86,7 @@ Record::Group rc6_group(std::span<const Residency> rows, const std::string& gt) 
 }
 
 bool has_value(const Record::Group& group) {
-  return std::any_of(group.items.begin(), group.items.end(), [](const Record::Item& item) { return !!item.value; });
+  return std::ranges::any_of(group.items, [](const Record::Item& item) { return !!item.value; });
 }
 
 // RAPL only: the original shows no power of cards.
@@ -125,8 +125,8 @@ std::vector<Record::Region> memory_of(const Process& process) {
 
 // Some readers decode the output as ASCII.
 std::string printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '*');
+  std::ranges::replace_if(
+      text, [](char c) { return c < ' ' || c > '~'; }, '*');
   return text;
 }
 
@@ -187,7 +187,7 @@ void IntelGpuTopReader::add_engines(const GpuModel& gpu, std::vector<Group>& out
     if (engine.source != EngineSource::pmu) continue;
     auto& known = engines_[index_of(engine.engine_class)];
     const auto is_it = [&](const EngineName& one) { return one.gt == engine.gt && one.name == engine.name; };
-    if (std::none_of(known.begin(), known.end(), is_it)) known.push_back({engine.gt, engine.name});
+    if (std::ranges::none_of(known, is_it)) known.push_back({engine.gt, engine.name});
   }
   for (const auto& known : engines_) counted = counted || !known.empty();
 
@@ -257,7 +257,7 @@ std::optional<std::vector<Record::Client>> IntelGpuTopReader::clients_of(const G
   }
   client_seconds_ = std::move(now);
   if (!gpu.process_count) return std::nullopt;
-  std::stable_sort(clients.begin(), clients.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(clients, [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<Record::Client> sorted;
   sorted.reserve(clients.size());
   for (auto& [used, client] : clients) sorted.push_back(std::move(client));

@@ -61,11 +61,10 @@ std::vector<std::string_view> devices_of(const PageView& page, bool npus) {
     if (label == kNone) continue;
     for (const PageView::Entry& entry : family.entries) {
       const std::string_view device = device_of(entry, label);
-      if (!device.empty() && std::find(devices.begin(), devices.end(), device) == devices.end())
-        devices.push_back(device);
+      if (!device.empty() && std::ranges::find(devices, device) == devices.end()) devices.push_back(device);
     }
   }
-  std::sort(devices.begin(), devices.end());
+  std::ranges::sort(devices);
   return devices;
 }
 

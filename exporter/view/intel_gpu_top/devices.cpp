@@ -128,7 +128,7 @@ std::vector<DrmDevice> drm_devices(std::span<const DisplayDevice> all, std::span
     for (const Gpu& gpu : gpus)
       if (gpu.address == one.address) made.kind = gpu.kind;
   }
-  std::sort(devices.begin(), devices.end(), [](const DrmDevice& a, const DrmDevice& b) { return a.path < b.path; });
+  std::ranges::sort(devices, {}, &DrmDevice::path);
   return devices;
 }
 

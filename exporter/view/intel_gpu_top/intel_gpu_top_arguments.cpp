@@ -74,7 +74,7 @@ std::string read_intel_gpu_top_arguments(Options& options, const char* layout) {
   }
 
   std::vector<std::string> words = options.operands;
-  to.help = std::find(words.begin(), words.end(), "--help") != words.end();  // as of every other command
+  to.help = std::ranges::find(words, "--help") != words.end();  // as of every other command
   if (to.help) return {};
   words.insert(words.begin(), own_name());
   std::vector<char*> pointers;
@@ -85,9 +85,8 @@ std::string read_intel_gpu_top_arguments(Options& options, const char* layout) {
   ::optind = 0;  // glibc: start over
   ::opterr = 0;
   for (int letter = 0; (letter = ::getopt(static_cast<int>(words.size()), pointers.data(), letters.c_str())) != -1;) {
-    const auto found = std::find_if(known.begin(), known.end(), [&](const CommandFlag* flag) {
-      return flag->name.front() == static_cast<char>(letter);
-    });
+    const auto found = std::ranges::find_if(
+        known, [&](const CommandFlag* flag) { return flag->name.front() == static_cast<char>(letter); });
     if (letter == 'h') {
       to.help = true;
       return {};

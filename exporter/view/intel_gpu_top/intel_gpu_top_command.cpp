@@ -190,7 +190,7 @@ int intel_gpu_top(const Options& given) {
   const std::vector<std::string>& allowed = options.monitor.gpus;  // by the environment
   if (!wanted.filter && !wanted.list && !allowed.empty()) {
     std::erase_if(gpus, [&](const Gpu& gpu) {
-      return std::none_of(allowed.begin(), allowed.end(), [&](const std::string& name) { return has_name(gpu, name); });
+      return std::ranges::none_of(allowed, [&](const std::string& name) { return has_name(gpu, name); });
     });
   }
   const std::vector<DrmDevice> devices = drm_devices(display_devices(options.monitor), gpus);

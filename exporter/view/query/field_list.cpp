@@ -22,7 +22,7 @@ Why why_not(const Field& field, const Row& row, const Value& value, std::span<co
   const std::string_view feature = feature_of(field.model);
   const Reason reason = value.absent().reason;
   Why why{to_string(reason)};
-  const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& one) {
+  const auto found = std::ranges::find_if(findings, [&](const Finding& one) {
     return one.feature != nullptr && one.feature->name == feature && !one.available &&
            (one.device == row.gpu.address || one.device.empty());
   });
@@ -74,7 +74,7 @@ std::string field_list(std::span<const Row> rows, std::span<const Finding> findi
       ++unreadable;
       const Why why = why_not(field, row, value, findings);
       const std::string text = std::string(why.reason) + ": " + clean_text(why.cause);
-      auto same = std::find_if(whys.begin(), whys.end(), [&](const auto& one) { return one.first == text; });
+      auto same = std::ranges::find_if(whys, [&](const auto& one) { return one.first == text; });
       if (same == whys.end()) same = whys.insert(whys.end(), {text, {}});
       same->second.push_back(row.gpu.address);
     }

@@ -74,11 +74,11 @@ void keep_chosen(std::vector<query::Row>& rows, const std::vector<std::string>& 
     return id == std::to_string(row.index) || id == row.gpu.address;
   };
   for (const std::string& id : ids)
-    if (first && std::none_of(rows.begin(), rows.end(), [&](const query::Row& row) { return is(row, id); }))
+    if (first && std::ranges::none_of(rows, [&](const query::Row& row) { return is(row, id); }))
       throw std::runtime_error("--id: there is no Intel GPU \"" + id + "\" (see query)");
   std::vector<query::Row> chosen;
   for (const query::Row& row : rows)
-    if (std::any_of(ids.begin(), ids.end(), [&](const std::string& id) { return is(row, id); })) chosen.push_back(row);
+    if (std::ranges::any_of(ids, [&](const std::string& id) { return is(row, id); })) chosen.push_back(row);
   rows.swap(chosen);
 }
 

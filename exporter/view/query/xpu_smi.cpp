@@ -42,8 +42,8 @@ std::string plain(const Scalar& value, std::string_view unit) {
 // 2026-11-23T07:43:37.123Z -> 2026/11/23 07:43:37.123
 std::string with_slashes(const Scalar& value) {
   std::string text = std::get<std::string>(value);
-  std::replace(text.begin(), text.end(), '-', '/');
-  std::replace(text.begin(), text.end(), 'T', ' ');
+  std::ranges::replace(text, '-', '/');
+  std::ranges::replace(text, 'T', ' ');
   text.resize(text.size() - 1);
   return text;
 }
@@ -159,8 +159,7 @@ std::string groups_of(std::string_view word) {
 bool has_name(const XpuField& field, std::string_view name) {
   if (equal_ignoring_case(field.name, name)) return true;
   const auto aliases = split(field.aliases, ' ');
-  return std::any_of(aliases.begin(), aliases.end(),
-                     [&](std::string_view alias) { return equal_ignoring_case(alias, name); });
+  return std::ranges::any_of(aliases, [&](std::string_view alias) { return equal_ignoring_case(alias, name); });
 }
 
 template <class Is>
@@ -194,7 +193,7 @@ std::string_view field_of_alias(std::string_view name) {
 std::vector<const XpuField*> xpu_fields(std::string_view names) {
   std::vector<const XpuField*> wanted;
   const auto add = [&](const XpuField& field) {
-    if (std::find(wanted.begin(), wanted.end(), &field) == wanted.end()) wanted.push_back(&field);
+    if (std::ranges::find(wanted, &field) == wanted.end()) wanted.push_back(&field);
   };
   for (const std::string_view word : split(names, ',')) {
     const std::string letters = groups_of(word);

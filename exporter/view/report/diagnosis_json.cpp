@@ -25,13 +25,13 @@ void write_advice(JsonWriter& json, std::span<const Advice> all, std::string_vie
 }  // namespace
 
 std::size_t DiagnosedMachine::missing() const {
-  const auto features = std::count_if(findings.begin(), findings.end(), is_missing);
-  const auto unbound_gpus = std::count_if(unbound.begin(), unbound.end(), std::not_fn(is_guests));
+  const auto features = std::ranges::count_if(findings, is_missing);
+  const auto unbound_gpus = std::ranges::count_if(unbound, std::not_fn(is_guests));
   return static_cast<std::size_t>(features + unbound_gpus) + failed_collectors.size();
 }
 
 bool DiagnosedMachine::asleep() const {
-  return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+  return std::ranges::any_of(findings, [](const Finding& finding) {
     return !finding.available && finding.absent.reason == Reason::suspended;
   });
 }

@@ -41,9 +41,9 @@ std::vector<Fix> fixes_for(std::span<const Finding> findings, bool optional) {
     const auto same = [&](const Fix& fix) {
       return fix.hint == finding.hint && (!fix.hint.empty() || fix.causes.front() == finding.cause);
     };
-    auto fix = std::find_if(fixes.begin(), fixes.end(), same);
+    auto fix = std::ranges::find_if(fixes, same);
     if (fix == fixes.end()) fix = fixes.insert(fixes.end(), {finding.hint, {finding.cause}, {}, {}});
-    if (std::find(fix->causes.begin(), fix->causes.end(), finding.cause) == fix->causes.end()) {
+    if (std::ranges::find(fix->causes, finding.cause) == fix->causes.end()) {
       fix->causes.push_back(finding.cause);
     }
     (is_missing(finding) ? fix->findings : fix->optional).push_back(&finding);
@@ -65,7 +65,7 @@ std::vector<std::string> gains_of(const Fix& fix) {
   findings.insert(findings.end(), fix.optional.begin(), fix.optional.end());
   for (const Finding* finding : findings) {
     const auto same = [&](const auto& known) { return known.first == finding->feature; };
-    auto known = std::find_if(features.begin(), features.end(), same);
+    auto known = std::ranges::find_if(features, same);
     if (known == features.end()) known = features.insert(features.end(), {finding->feature, ""});
     if (finding->device.empty()) continue;
     known->second += (known->second.empty() ? " of " : ", ") + finding->device;
@@ -82,7 +82,7 @@ std::vector<std::string> gains_of(const Fix& fix) {
 std::vector<Finding> most_useful_first(std::span<const Finding> findings) {
   const std::vector<CollectorDescription> collectors = describe_collectors();
   const auto is_always_on = [&](const Finding& finding) {
-    return std::any_of(collectors.begin(), collectors.end(), [&](const CollectorDescription& collector) {
+    return std::ranges::any_of(collectors, [&](const CollectorDescription& collector) {
       return collector.always_on && collector.name == finding.collector;
     });
   };

@@ -102,8 +102,7 @@ void about_clock(std::vector<Advice>& all, const GpuModel& gpu) {
 std::vector<Advice> advice_for(std::span<const GpuModel> models, std::span<const Gpu> gpus, const ReadSysfs& read) {
   std::vector<Advice> all;
   for (const GpuModel& model : models) {
-    const auto device =
-        std::find_if(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return gpu.address == model.gpu.address; });
+    const auto device = std::ranges::find_if(gpus, [&](const Gpu& gpu) { return gpu.address == model.gpu.address; });
     if (device == gpus.end()) continue;
     about_sleep(all, model);
     about_link(all, model, *device, read);

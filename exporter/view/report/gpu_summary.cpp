@@ -104,7 +104,7 @@ std::vector<SummaryProcess> processes(const GpuModel& gpu) {
       row.classes.push_back(std::string(to_string(static_cast<EngineClass>(i))) + formatted(" %.1f %%", ratio * 100));
     }
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const SummaryProcess& a, const SummaryProcess& b) {
+  std::ranges::stable_sort(sorted, [](const SummaryProcess& a, const SummaryProcess& b) {
     return std::pair(a.busy, a.resident_bytes) > std::pair(b.busy, b.resident_bytes);
   });
   return sorted;

@@ -21,7 +21,7 @@ namespace {
 
 // Printed once, with the first table.
 std::string hint_on_missing(std::span<const Finding> findings) {
-  const auto missing = std::count_if(findings.begin(), findings.end(), is_missing);
+  const auto missing = std::ranges::count_if(findings, is_missing);
   if (missing == 0) return {};
   const std::string what = missing == 1 ? "1 feature is" : std::to_string(missing) + " features are";
   return "\n" + what + " missing: `" + std::string(kProgramName) + " doctor` shows how to fix this.\n";
@@ -114,8 +114,7 @@ class IntelGpuTopWriter final : public StatsWriter {
 
 // As intel_gpu_top chooses: the first card, otherwise the first integrated GPU.
 const Gpu& default_gpu(std::span<const Gpu> gpus) {
-  const auto card =
-      std::find_if(gpus.begin(), gpus.end(), [](const Gpu& gpu) { return gpu.kind == GpuKind::discrete; });
+  const auto card = std::ranges::find(gpus, GpuKind::discrete, &Gpu::kind);
   return card != gpus.end() ? *card : gpus.front();
 }
 
@@ -158,8 +157,7 @@ constexpr StatsFormat kFormats[] = {
 std::span<const StatsFormat> stats_formats() { return kFormats; }
 
 const StatsFormat& stats_format(std::string_view name) {
-  const auto found = std::find_if(std::begin(kFormats), std::end(kFormats),
-                                  [&](const StatsFormat& format) { return format.name == name; });
+  const auto found = std::ranges::find(kFormats, name, &StatsFormat::name);
   if (found == std::end(kFormats)) throw std::logic_error("no format " + std::string(name));
   return *found;
 }

@@ -330,9 +330,8 @@ class Painter {
 
   // The GT stands before the engine where several GTs have engines of one name.
   static std::string engine_name(const GpuModel& gpu, const Engine& engine) {
-    const auto same = std::count_if(gpu.engines->begin(), gpu.engines->end(), [&](const Engine& other) {
-      return other.name == engine.name && is_measured(other);
-    });
+    const auto same = std::ranges::count_if(
+        *gpu.engines, [&](const Engine& other) { return other.name == engine.name && is_measured(other); });
     return same > 1 ? (engine.gt ? std::to_string(*engine.gt) : "") + ":" + engine.name : engine.name;
   }
 
@@ -536,7 +535,7 @@ class Painter {
       if (count < 3) {
         const std::string name = &row == main ? "temperature" : row.sensor;
         group.push_back({{name + " ", Style::dim}, {whole(row.value.value) + unit}});
-      } else if (std::find(done.begin(), done.end(), of) == done.end()) {
+      } else if (!contains(done, of)) {
         done.push_back(of);
         std::string name = of;
         while (name.ends_with('_') || name.ends_with(' ')) name.pop_back();
@@ -607,7 +606,7 @@ class Painter {
       std::string names;
       for (const FeatureState& feature : *gpu.features) {
         if (feature.available || feature.absent.reason != reason) continue;
-        const bool fixable = std::find(gpu.missing.begin(), gpu.missing.end(), feature.name) != gpu.missing.end();
+        const bool fixable = contains(gpu.missing, feature.name);
         if (reason == Reason::permission && !fixable) continue;  // optional
         names += (names.empty() ? "" : ", ") + feature.name;
       }
@@ -621,8 +620,8 @@ class Painter {
       add(Reason::hardware, "the hardware lacks: ", Style::dim);
     }
     const auto& engines = rows_of(gpu.engines);
-    if (std::any_of(engines.begin(), engines.end(),
-                    [](const Engine& engine) { return engine.source == EngineSource::fdinfo && is_measured(engine); }))
+    if (std::ranges::any_of(
+            engines, [](const Engine& engine) { return engine.source == EngineSource::fdinfo && is_measured(engine); }))
       group.push_back({{"engine time of visible processes only", Style::dim}});
     return group;
   }

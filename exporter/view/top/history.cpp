@@ -40,7 +40,7 @@ void History::add(std::size_t host, const HostFrame& frame) {
   for (auto it = engines.begin(); it != engines.end();) {
     Kept& kept = it->second;
     if (!kept.added) add_value(kept, std::nullopt);
-    const bool known = std::any_of(kept.values.begin(), kept.values.end(), [](const auto& v) { return v.has_value(); });
+    const bool known = std::ranges::any_of(kept.values, [](const auto& v) { return v.has_value(); });
     it = known ? std::next(it) : engines.erase(it);
   }
 }

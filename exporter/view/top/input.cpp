@@ -21,7 +21,7 @@ void select(ViewState& view, const Screen& screen, int row) {
 }
 
 void move(ViewState& view, const Screen& screen, int rows) {
-  const auto found = std::find(screen.rows.begin(), screen.rows.end(), view.selected);
+  const auto found = std::ranges::find(screen.rows, view.selected);
   if (found == screen.rows.end()) return select(view, screen, rows > 0 ? screen.first_row : screen.first_row - 1);
   select(view, screen, static_cast<int>(found - screen.rows.begin()) + rows);
 }
@@ -59,7 +59,7 @@ void next_focus(ViewState& view, const Frame& frame, bool forward) {
     view.focus = forward ? places.front() : places.back();
     return;
   }
-  const auto found = std::find(places.begin(), places.end(), *view.focus);
+  const auto found = std::ranges::find(places, *view.focus);
   if (forward) {
     if (found == places.end() || found + 1 == places.end()) return view.focus.reset();
     view.focus = *(found + 1);
@@ -147,7 +147,7 @@ Reaction character(ViewState& view, char32_t c, const Frame& frame) {
       break;
     case U'z': {
       constexpr std::array<int, 4> kSpans{1, 5, 15, 0};
-      const auto now = std::find(kSpans.begin(), kSpans.end(), view.span.count()) - kSpans.begin();
+      const auto now = std::ranges::find(kSpans, view.span.count()) - kSpans.begin();
       view.span = std::chrono::minutes(kSpans[static_cast<std::size_t>(now + 1) % kSpans.size()]);
       break;
     }

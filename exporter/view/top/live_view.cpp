@@ -182,13 +182,11 @@ void Readings::read_from(Mailbox& mailbox) {
 }
 
 bool Readings::any() const {
-  return std::any_of(frame_.hosts.begin(), frame_.hosts.end(),
-                     [](const HostFrame& host) { return host.state != HostState::waiting; });
+  return std::ranges::any_of(frame_.hosts, [](const HostFrame& host) { return host.state != HostState::waiting; });
 }
 
 bool Readings::complete() const {
-  return std::none_of(frame_.hosts.begin(), frame_.hosts.end(),
-                      [](const HostFrame& host) { return host.state == HostState::waiting; });
+  return std::ranges::none_of(frame_.hosts, [](const HostFrame& host) { return host.state == HostState::waiting; });
 }
 
 TerminalSignals::TerminalSignals() {

@@ -158,10 +158,10 @@ std::vector<TableRow> as_tree(std::vector<TableRow> rows, const Before& before, 
   std::vector<Branch> sorted;
   sorted.reserve(branches.size());
   for (auto& [place, branch] : branches) sorted.push_back(std::move(branch));
-  std::sort(sorted.begin(), sorted.end(), [&](const Branch& a, const Branch& b) { return before(a.group, b.group); });
+  std::ranges::sort(sorted, [&](const Branch& a, const Branch& b) { return before(a.group, b.group); });
   std::vector<TableRow> out;
   for (Branch& branch : sorted) {
-    std::sort(branch.members.begin(), branch.members.end(), before);
+    std::ranges::sort(branch.members, before);
     out.push_back(std::move(branch.group));
     for (std::size_t i = 0; i < branch.members.size(); ++i) {
       const bool last = i + 1 == branch.members.size();
@@ -275,9 +275,8 @@ void draw_row(Canvas& canvas, const std::vector<Column>& all, const TableRow& ro
 // Why processes are missing: of the first host where some are.
 std::string missing_text(const Frame& frame) {
   for (const HostFrame& host : frame.hosts) {
-    const auto feature = std::find_if(host.features.begin(), host.features.end(), [](const FeatureState& state) {
-      return state.name == "processes" && !state.available;
-    });
+    const auto feature = std::ranges::find_if(
+        host.features, [](const FeatureState& state) { return state.name == "processes" && !state.available; });
     if (host.state != HostState::ok || feature == host.features.end()) continue;
     const std::string prefix = frame.hosts.size() > 1 ? host.name + ": " : "";
     switch (feature->absent.reason) {
@@ -295,11 +294,9 @@ std::string missing_text(const Frame& frame) {
 }
 
 std::string nothing_text(const Frame& frame, const ViewState& view) {
-  const bool has_workloads = std::any_of(frame.hosts.begin(), frame.hosts.end(), [](const HostFrame& host) {
-    return !host.workloads.empty() || count_clients(host, true) > 0;
-  });
-  const bool any = std::any_of(frame.hosts.begin(), frame.hosts.end(),
-                               [](const HostFrame& host) { return host.state == HostState::ok; });
+  const bool has_workloads = std::ranges::any_of(
+      frame.hosts, [](const HostFrame& host) { return !host.workloads.empty() || count_clients(host, true) > 0; });
+  const bool any = std::ranges::any_of(frame.hosts, [](const HostFrame& host) { return host.state == HostState::ok; });
   if (!any) return "";
   if (view.workloads && !has_workloads) return "no workloads: collector workloads is off (--collector.workloads)";
   if (!view.filter.empty()) return "nothing matches \"" + view.filter + "\"";
@@ -331,7 +328,7 @@ std::vector<TableRow> table_rows(const Frame& frame, const ViewState& view, bool
   std::vector<TableRow> rows = flat_rows(frame, view);
   const Before before{view.sort, ascending_by_default(view.sort) == view.reversed};
   if (view.tree && !view.workloads) return as_tree(std::move(rows), before, unicode);
-  std::sort(rows.begin(), rows.end(), before);
+  std::ranges::sort(rows, before);
   return rows;
 }
 
@@ -349,7 +346,7 @@ void draw_table(Screen& screen, const Frame& frame, const ViewState& view, const
   const int visible = bounded ? std::max(area.bottom - first_y, 0) : count;
   screen.page_rows = visible;
   int first = std::clamp(view.first_row, 0, std::max(count - visible, 0));
-  const auto selected = std::find(screen.rows.begin(), screen.rows.end(), view.selected);
+  const auto selected = std::ranges::find(screen.rows, view.selected);
   const int selected_row = selected == screen.rows.end() ? -1 : static_cast<int>(selected - screen.rows.begin());
   if (selected_row >= 0 && visible > 0)
     first = std::clamp(first, std::max(selected_row - visible + 1, 0), selected_row);

@@ -116,8 +116,7 @@ class Session {
   }
   bool all_failed() const {
     const auto& hosts = readings_.frame().hosts;
-    return std::all_of(hosts.begin(), hosts.end(),
-                       [](const top::HostFrame& host) { return host.state == top::HostState::failed; });
+    return std::ranges::all_of(hosts, [](const top::HostFrame& host) { return host.state == top::HostState::failed; });
   }
 
   top::Mailbox& mailbox() { return mailbox_; }
@@ -185,7 +184,7 @@ int print_once(Session& session, StatsOutput& output) {
   if (!session.all_failed()) {
     (void)output.write(PlainView().text(session));
     const std::vector<top::HostFrame>& hosts = session.readings().frame().hosts;
-    return std::any_of(hosts.begin(), hosts.end(), shows_devices) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return std::ranges::any_of(hosts, shows_devices) ? EXIT_SUCCESS : EXIT_FAILURE;
   }
   std::string problems;  // there is nothing to draw
   for (const top::HostFrame& host : session.readings().frame().hosts)
