@@ -15,7 +15,7 @@
 // The kinds of options that a collector declares, and their values. To add one:
 //
 //   static constexpr NumberOption kDepth{{.flag = "collector.queue.depth", .default_value = "16", .help = "Depth."}};
-//   static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kDepth};  // CollectorInfo::options
+//   .options = kListOf<OptionDescriptor, kDepth>  // in CollectorInfo
 //   ...
 //   depth_(context.options[kDepth])  // std::uint64_t
 namespace igpu {

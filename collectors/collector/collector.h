@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -37,6 +39,10 @@ enum class EarlyPart {
   job_counters_of_all_classes,  // those that are opened count by engine class, too
   output_uevents,
 };
+
+// A list of CollectorInfo: kListOf<MetricDescriptor, kBusy, kBusyRatio>.
+template <class Descriptor, const auto&... Of>
+inline constexpr std::array<const Descriptor*, sizeof...(Of)> kListOf{&Of...};
 
 // The static description of a collector; exists before any instance.
 struct CollectorInfo {

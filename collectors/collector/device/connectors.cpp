@@ -29,14 +29,11 @@ constexpr Metric<Count, 0> kConnectorLost{
     "intel_gpu_hotplug_events_lost_total", Kind::counter,
     "Times that the kernel dropped uevents before they were read; some may have announced "
     "that something was plugged in or out."};
-constexpr const MetricDescriptor* kConnectorMetrics[] = {&kConnected, &kEnabled, &kConnectorInfoMetric, &kHotplugs,
-                                                         &kConnectorLost};
 
 constexpr FeatureDescriptor kOutputs{"connectors", "Outputs, and whether something is plugged into them.",
                                      Need::nothing_special};
 constexpr FeatureDescriptor kConnectorEvents{"hotplug_events", "What is plugged in and out, as it happens.",
                                              Need::uevents, true};
-constexpr const FeatureDescriptor* kConnectorFeatures[] = {&kOutputs, &kConnectorEvents};
 
 constexpr std::string_view kConnectorUnknown = "unknown";
 
@@ -50,8 +47,8 @@ constexpr CollectorInfo ConnectorsCollector::kInfo{
     .enabled_by_default = false,
     .in_snapshots = false,
     .opened_early = kOpenedForConnectors,
-    .metrics = kConnectorMetrics,
-    .features = kConnectorFeatures,
+    .metrics = kListOf<MetricDescriptor, kConnected, kEnabled, kConnectorInfoMetric, kHotplugs, kConnectorLost>,
+    .features = kListOf<FeatureDescriptor, kOutputs, kConnectorEvents>,
     .notes =
         "What the kernel's last probe found: nothing is probed, no card node is opened, and the monitor's EDID, which "
         "holds its serial number, is not read. So the values are right only while hot-plug detection works; switches, "

@@ -15,7 +15,6 @@ constexpr Metric<Seconds, 2> kHostCpu{
     {"cpu", "mode"}};
 constexpr Metric<Count, 0> kHostProcesses{"intel_gpu_host_processes", Kind::gauge,
                                           "Processes of the machine, or of the PID namespace of this one."};
-constexpr std::array<const MetricDescriptor*, 2> kHostMetrics{&kHostCpu, &kHostProcesses};
 constexpr std::array<std::string_view, 1> kHostProcFiles{"stat"};
 
 constexpr double kHostTicksPerSecond = 100;       // USER_HZ
@@ -30,7 +29,7 @@ constexpr CollectorInfo HostCollector::kInfo{
     .enabled_by_default = false,
     .for_commands = true,
     .proc_files = kHostProcFiles,
-    .metrics = kHostMetrics,
+    .metrics = kListOf<MetricDescriptor, kHostCpu, kHostProcesses>,
     .features = {},
     .notes =
         "Cores in use: `sum(rate(intel_gpu_host_cpu_seconds_total{mode!~\"idle|iowait\"}[1m]))`. The command "

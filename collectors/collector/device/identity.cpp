@@ -26,9 +26,6 @@ constexpr std::array<KernelAbsence, 1> kNoErrorState{{
 // Optional: the packages withhold the capability that reads this file of i915, because it reads every other file, too.
 constexpr FeatureDescriptor kErrorFeature{
     "error_state", "GPU hangs captured by the kernel.", Need::root_only_file, false, kNoErrorState, true};
-constexpr const MetricDescriptor* kIdentityMetrics[] = {&kIdentityInfoMetric, &kIdentitySuspended, &kErrorState};
-constexpr const MetricDescriptor* kIdentityInWindows[] = {&kIdentityInfoMetric};
-constexpr const FeatureDescriptor* kIdentityFeatures[] = {&kErrorFeature};
 
 }  // namespace
 
@@ -37,9 +34,9 @@ constexpr CollectorInfo IdentityCollector::kInfo{
     .help = "Identity of each GPU, whether it is asleep, and whether it hung.",
     .always_on = true,
     .runs_while_suspended = true,
-    .metrics = kIdentityMetrics,
-    .in_windows = kIdentityInWindows,
-    .features = kIdentityFeatures};
+    .metrics = kListOf<MetricDescriptor, kIdentityInfoMetric, kIdentitySuspended, kErrorState>,
+    .in_windows = kListOf<MetricDescriptor, kIdentityInfoMetric>,
+    .features = kListOf<FeatureDescriptor, kErrorFeature>};
 
 IdentityCollector::IdentityCollector(const CollectorContext& context)
     : gpu_(context.gpu),

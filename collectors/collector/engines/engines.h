@@ -114,10 +114,6 @@ struct EnginesCollector {
   static constexpr FeatureDescriptor kInterruptsFeature{"interrupts", "Interrupts raised by the GPU (i915).",
                                                         Need::perf_events, false, kNoInterrupts};
 
-  static constexpr std::array<const MetricDescriptor*, 9> kMetrics{
-      &kBusy, &kBusyRatio, &kWait, &kWaitRatio, &kSema, &kSemaRatio, &kActiveTicks, &kTicks, &kInterrupts};
-  static constexpr std::array<const MetricDescriptor*, 2> kInWindows{&kBusy, &kBusyRatio};
-  static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kBusyFeature, &kWaitFeature, &kInterruptsFeature};
   static constexpr std::array<Choice<XeEngineSource>, 3> kXeSources{
       {{"auto", XeEngineSource::automatic}, {"pmu", XeEngineSource::pmu}, {"fdinfo", XeEngineSource::fdinfo}}};
   static constexpr ChoiceOption<XeEngineSource> kXeSource{
@@ -127,16 +123,16 @@ struct EnginesCollector {
            "Source of xe engine time: pmu keeps the GPU out of C6 and D3 permanently, fdinfo covers only the visible "
            "clients, auto uses the PMU while the GPU is busy and fdinfo otherwise."},
       kXeSources};
-  static constexpr std::array<const OptionDescriptor*, 2> kOptions{&kSampledEvents, &kXeSource};
   static constexpr CollectorInfo kInfo{
       .name = "engines",
       .help = "Busy time of the GPU's engines.",
       .accumulates_on_read = true,  // an idle GPU's PMU must be closed even without scrapes; 32-bit client clocks wrap
       .reads_processes = true,      // where perf events are refused, and for xe
-      .metrics = kMetrics,
-      .in_windows = kInWindows,
-      .features = kFeatures,
-      .options = kOptions,
+      .metrics = kListOf<MetricDescriptor, kBusy, kBusyRatio, kWait, kWaitRatio, kSema, kSemaRatio, kActiveTicks,
+                         kTicks, kInterrupts>,
+      .in_windows = kListOf<MetricDescriptor, kBusy, kBusyRatio>,
+      .features = kListOf<FeatureDescriptor, kBusyFeature, kWaitFeature, kInterruptsFeature>,
+      .options = kListOf<OptionDescriptor, kSampledEvents, kXeSource>,
       .notes =
           "While SR-IOV virtual functions are enabled, xe's PMU counts each function for itself, function 0 being "
           "the host's own. `intel_gpu_engine_busy_*` with source=\"pmu\" is then the sum of all functions (of the "

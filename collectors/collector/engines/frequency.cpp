@@ -72,23 +72,18 @@ constexpr FeatureDescriptor kAverageFeature{"frequency_average", "Mean frequency
 constexpr FeatureDescriptor kThrottleFeature{"throttle_reasons", "Why the frequency is limited.", Need::nothing_special,
                                              false, kNoThrottle};
 
-constexpr const MetricDescriptor* kFrequencyMetrics[] = {&kFrequency, &kAverage, &kCycles, &kLimit,
-                                                         &kFrequencyThrottled};
-constexpr const MetricDescriptor* kFrequencyInWindows[] = {&kFrequency, &kLimit};
-constexpr const FeatureDescriptor* kFrequencyFeatures[] = {&kFrequencyFeature, &kAverageFeature, &kThrottleFeature};
-
 }  // namespace
 
-constexpr std::array<const OptionDescriptor*, 1> kFrequencyOptions{&kSampledEvents};
-constexpr CollectorInfo FrequencyCollector::kInfo{.name = "frequency",
-                                                  .help = "GT frequencies, limits and throttle reasons.",
-                                                  .metrics = kFrequencyMetrics,
-                                                  .in_windows = kFrequencyInWindows,
-                                                  .features = kFrequencyFeatures,
-                                                  .options = kFrequencyOptions,
-                                                  .notes =
-                                                      "Under Windows: kind \"actual\" and limit \"max\", of the engine "
-                                                      "that renders."};
+constexpr CollectorInfo FrequencyCollector::kInfo{
+    .name = "frequency",
+    .help = "GT frequencies, limits and throttle reasons.",
+    .metrics = kListOf<MetricDescriptor, kFrequency, kAverage, kCycles, kLimit, kFrequencyThrottled>,
+    .in_windows = kListOf<MetricDescriptor, kFrequency, kLimit>,
+    .features = kListOf<FeatureDescriptor, kFrequencyFeature, kAverageFeature, kThrottleFeature>,
+    .options = kListOf<OptionDescriptor, kSampledEvents>,
+    .notes =
+        "Under Windows: kind \"actual\" and limit \"max\", of the engine "
+        "that renders."};
 
 FrequencyCollector::FrequencyCollector(const CollectorContext& context)
     : sys_(context.machine.sys), gpu_(context.gpu), pmu_(context.gpu_pmu), min_window_(context.min_window) {

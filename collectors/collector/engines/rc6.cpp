@@ -47,16 +47,13 @@ constexpr std::uint64_t kNanosecondsPerMillisecond = 1'000'000;
 // No more residency than time, but for rounding and for the clock of the GPU.
 constexpr GainBound kTimeItself{.per_second = 1e9 * 65 / 64, .at_once = 20e6};
 
-constexpr const MetricDescriptor* kRc6Metrics[] = {&kResidency, &kRatio, &kAwake};
-constexpr const FeatureDescriptor* kRc6Features[] = {&kRc6Feature, &kAwakeFeature};
-
 }  // namespace
 
 constexpr CollectorInfo Rc6Collector::kInfo{.name = "rc6",
                                             .help = "Residency in the power-saving state RC6/C6.",
                                             .accumulates_on_read = true,
-                                            .metrics = kRc6Metrics,
-                                            .features = kRc6Features};
+                                            .metrics = kListOf<MetricDescriptor, kResidency, kRatio, kAwake>,
+                                            .features = kListOf<FeatureDescriptor, kRc6Feature, kAwakeFeature>};
 
 Rc6Collector::Rc6Collector(const CollectorContext& context)
     : sys_(context.machine.sys),

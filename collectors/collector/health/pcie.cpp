@@ -30,15 +30,14 @@ constexpr std::array<KernelAbsence, 2> kNoLink{{
 }};
 constexpr FeatureDescriptor kPcieFeature{"pcie_link", "Speed and width of the slot's link.", Need::nothing_special,
                                          false, kNoLink};
-constexpr const MetricDescriptor* kPcieMetrics[] = {&kSpeed, &kWidth, &kSlotSpeed, &kSlotWidth};
-constexpr const FeatureDescriptor* kPcieFeatures[] = {&kPcieFeature};
 
 }  // namespace
 
-constexpr CollectorInfo PcieCollector::kInfo{.name = "pcie",
-                                             .help = "Speed and width of the slot's PCIe link.",
-                                             .metrics = kPcieMetrics,
-                                             .features = kPcieFeatures};
+constexpr CollectorInfo PcieCollector::kInfo{
+    .name = "pcie",
+    .help = "Speed and width of the slot's PCIe link.",
+    .metrics = kListOf<MetricDescriptor, kSpeed, kWidth, kSlotSpeed, kSlotWidth>,
+    .features = kListOf<FeatureDescriptor, kPcieFeature>};
 
 PcieCollector::PcieCollector(const CollectorContext& context)
     : gpu_(context.gpu), link_(context.machine.sys, context.gpu) {}

@@ -33,9 +33,6 @@ constexpr Metric<Count, 2> kJobLost{
     {"device", "reason"}};
 constexpr FeatureDescriptor kJobFeature{"jobs", "Time that jobs wait and run, counted by BPF programs.",
                                         Need::job_events};
-constexpr std::array<const MetricDescriptor*, 5> kJobMetrics{&kQueue, &kRun, &kJobs, &kJobLost,
-                                                             &JobsCollector::kProcessVideoJobs};
-constexpr std::array<const FeatureDescriptor*, 1> kJobFeatures{&kJobFeature};
 
 // The number of missed events is the only one that takes system calls.
 constexpr Nanoseconds kMissesEvery = std::chrono::seconds(10);
@@ -51,8 +48,8 @@ constexpr CollectorInfo JobsCollector::kInfo{
     .runs_while_suspended = true,
     .reads_processes = true,
     .opened_early = kOpenedForJobs,
-    .metrics = kJobMetrics,
-    .features = kJobFeatures,
+    .metrics = kListOf<MetricDescriptor, kQueue, kRun, kJobs, kJobLost, JobsCollector::kProcessVideoJobs>,
+    .features = kListOf<FeatureDescriptor, kJobFeature>,
     .notes =
         "While it is on, the modules that report jobs and hangs (gpu_sched, xe, i915) cannot be unloaded. It counts "
         "jobs that are "

@@ -94,11 +94,6 @@ constexpr NumberOption kMostSeries{
              "equally, and the oldest programs of the users who need more are left out."},
     100,
     1'000'000};
-constexpr std::array<const MetricDescriptor*, 15> kLevelZeroMetrics{
-    &kResources, &kResourcesPeak,   &kCreated,   &kDestroyed, &kLevelZeroMemory, &kMemoryPeak,  &kAllocated, &kCalls,
-    &kErrors,    &kInvalidDestroys, &kUntracked, &kEnded,     &kLeaked,          &kLeakedBytes, &kRejected};
-constexpr std::array<const FeatureDescriptor*, 1> kLevelZeroFeatures{&kLevelZeroFeature};
-constexpr std::array<const OptionDescriptor*, 3> kLevelZeroOptions{&kPath, &kRetention, &kMostSeries};
 
 struct Program {
   std::string pid, comm;
@@ -126,9 +121,11 @@ constexpr CollectorInfo LevelZeroCollector::kInfo{
     .name = "level_zero",
     .help = "Resources, memory, calls and leaks of Level Zero programs that run with the tracker.",
     .in_snapshots = false,
-    .metrics = kLevelZeroMetrics,
-    .features = kLevelZeroFeatures,
-    .options = kLevelZeroOptions,
+    .metrics =
+        kListOf<MetricDescriptor, kResources, kResourcesPeak, kCreated, kDestroyed, kLevelZeroMemory, kMemoryPeak,
+                kAllocated, kCalls, kErrors, kInvalidDestroys, kUntracked, kEnded, kLeaked, kLeakedBytes, kRejected>,
+    .features = kListOf<FeatureDescriptor, kLevelZeroFeature>,
+    .options = kListOf<OptionDescriptor, kPath, kRetention, kMostSeries>,
     .notes =
         "Only programs that run with the tracker are reported (docs/level-zero.md). Handles are counted, so "
         "leaks are exact. pid is as the exporter sees it, or the program's own if it runs in a namespace that "

@@ -16,8 +16,6 @@ constexpr Metric<Bytes, 2> kBandwidth{
     {"device", "direction"}};
 constexpr FeatureDescriptor kImcFeature{"memory_bandwidth", "Memory traffic of the processor (integrated GPUs).",
                                         Need::imc_pmu};
-constexpr std::array<const MetricDescriptor*, 1> kImcMetrics{&kBandwidth};
-constexpr std::array<const FeatureDescriptor*, 1> kImcFeatures{&kImcFeature};
 
 constexpr const char *kImcRead = "read", *kWrite = "write";
 
@@ -41,8 +39,8 @@ Reading<double> sum_of(const PmuSession& pmu, const std::vector<PmuSession::Hand
 constexpr CollectorInfo ImcCollector::kInfo{
     .name = "imc",
     .help = "Memory bandwidth of an integrated GPU's processor.",
-    .metrics = kImcMetrics,
-    .features = kImcFeatures,
+    .metrics = kListOf<MetricDescriptor, kBandwidth>,
+    .features = kListOf<FeatureDescriptor, kImcFeature>,
 };
 
 ImcCollector::ImcCollector(const CollectorContext& context)

@@ -48,13 +48,12 @@ class MemoryCollector final : public Collector {
                                                  kNoUsed};
 
   static constexpr std::array<const MetricDescriptor*, 2> kMetrics{&kSize, &kUsed};
-  static constexpr std::array<const FeatureDescriptor*, 2> kFeatures{&kSizeFeature, &kUsedFeature};
   static constexpr CollectorInfo kInfo{
       .name = "memory",
       .help = "Size and use of the GPU's memory regions.",
       .metrics = kMetrics,
       .in_windows = kMetrics,
-      .features = kFeatures,
+      .features = kListOf<FeatureDescriptor, kSizeFeature, kUsedFeature>,
       .notes = "Under Windows: the segments of the adapter, vram0 (cards only) and system.",
   };
 

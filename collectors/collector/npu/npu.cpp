@@ -51,9 +51,6 @@ constexpr Metric<Bytes, 5> kProcessMemory{
     "Memory of the process's NPU buffers by region and state; a shared buffer counts in full for each process that "
     "holds it.",
     {"device", "pid", "comm", "memory_region", "state"}};
-constexpr const MetricDescriptor* kNpuMetrics[] = {&kNpuInfoMetric, &kNpuBusy,        &kNpuBusyRatio, &kNpuMemory,
-                                                   &kNpuFrequency,  &kNpuSuspended,   &kRecoveries,   &kEnergy,
-                                                   &kPower,         &kNpuTemperature, &kProcessMemory};
 
 constexpr FeatureDescriptor kNpu{"npu", "The processor's NPU.", Need::nothing_special, true};
 constexpr std::array<KernelAbsence, 1> kNoBusy{
@@ -89,15 +86,6 @@ constexpr GainBound kBusyBound{.per_second = 1e6, .at_once = 1e6};
 constexpr double kMostWatts = 100;
 constexpr GainBound kEnergyBound{.per_second = kMostWatts / NpuTelemetry::kEnergyUnit,
                                  .at_once = kMostWatts / NpuTelemetry::kEnergyUnit};
-constexpr const FeatureDescriptor* kNpuFeatures[] = {&kNpu,
-                                                     &kBusyFeature,
-                                                     &kNpuMemoryFeature,
-                                                     &kNpuProcessesFeature,
-                                                     &kNpuFrequencyFeature,
-                                                     &kRecoveriesFeature,
-                                                     &kTelemetryFeature};
-
-constexpr std::array<const OptionDescriptor*, 3> kNpuOptions{&kMaxProcesses, &kPerProcess, &kFinder};
 
 // The clients of one process on one NPU, added up.
 struct ProcessUse {
@@ -138,9 +126,11 @@ constexpr CollectorInfo NpuCollector::kInfo{
     .help = "The NPU of Core Ultra processors: busy time, memory, frequency, resets.",
     .in_snapshots = false,
     .reads_processes = true,
-    .metrics = kNpuMetrics,
-    .features = kNpuFeatures,
-    .options = kNpuOptions,
+    .metrics = kListOf<MetricDescriptor, kNpuInfoMetric, kNpuBusy, kNpuBusyRatio, kNpuMemory, kNpuFrequency,
+                       kNpuSuspended, kRecoveries, kEnergy, kPower, kNpuTemperature, kProcessMemory>,
+    .features = kListOf<FeatureDescriptor, kNpu, kBusyFeature, kNpuMemoryFeature, kNpuProcessesFeature,
+                        kNpuFrequencyFeature, kRecoveriesFeature, kTelemetryFeature>,
+    .options = kListOf<OptionDescriptor, kMaxProcesses, kPerProcess, kFinder>,
     .notes =
         "An NPU has metrics of its own, and needs no GPU beside it. Nothing here opens /dev/accel or wakes a sleeping "
         "NPU. Memory by process needs CAP_SYS_PTRACE, as in collector fdinfo; beyond --collector.fdinfo.max-processes, "

@@ -100,23 +100,17 @@ constexpr FeatureDescriptor kVoltageFeature{"voltage", "Voltage.", Need::nothing
 constexpr FeatureDescriptor kLimitFeature{"power_limits", "Power and current limits.", Need::nothing_special, false,
                                           kNoLimits};
 
-constexpr const MetricDescriptor* kHwmonMetrics[] = {&kHwmonTemperature, &kTemperatureLimit, &kFan,       &kVoltage,
-                                                     &kPowerLimit,       &kCurrentLimit,     &kPowerShare};
-constexpr const MetricDescriptor* kHwmonInWindows[] = {&kHwmonTemperature, &kFan, &kPowerShare};
-constexpr const MetricDescriptor* kNotInLinux[] = {&kPowerShare};
-constexpr const FeatureDescriptor* kHwmonFeatures[] = {&kTemperatureFeature, &kTemperatureLimitFeature,
-                                                       &kFanFeature,         &kVoltageFeature,
-                                                       &kLimitFeature,       &kPowerShareFeature};
-
 }  // namespace
 
 constexpr CollectorInfo HwmonCollector::kInfo{
     .name = "hwmon",
     .help = "Temperature, fan, voltage, power and current limits.",
-    .metrics = kHwmonMetrics,
-    .in_windows = kHwmonInWindows,
-    .not_in_linux = kNotInLinux,
-    .features = kHwmonFeatures,
+    .metrics = kListOf<MetricDescriptor, kHwmonTemperature, kTemperatureLimit, kFan, kVoltage, kPowerLimit,
+                       kCurrentLimit, kPowerShare>,
+    .in_windows = kListOf<MetricDescriptor, kHwmonTemperature, kFan, kPowerShare>,
+    .not_in_linux = kListOf<MetricDescriptor, kPowerShare>,
+    .features = kListOf<FeatureDescriptor, kTemperatureFeature, kTemperatureLimitFeature, kFanFeature, kVoltageFeature,
+                        kLimitFeature, kPowerShareFeature>,
     .notes =
         "Under xe a DG2 always has two fans: on a card with one, the second "
         "stays 0. Under Windows: temperature, with sensor \"gpu\", fan speed, and "

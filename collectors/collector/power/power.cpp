@@ -13,16 +13,15 @@ constexpr FeatureDescriptor kPowerByFile{"power", "Energy and power.", Need::pow
                                          PowerCollector::kNoPower};
 constexpr FeatureDescriptor kPowerOfCard{"power", "Energy and power.", Need::card_hwmon, false,
                                          PowerCollector::kNoPower};
-constexpr const MetricDescriptor* kPowerMetrics[] = {&PowerCollector::kEnergy, &PowerCollector::kPower};
-constexpr const FeatureDescriptor* kPowerFeatures[] = {&kPowerFeature};
 
 }  // namespace
 
-constexpr CollectorInfo PowerCollector::kInfo{.name = "power",
-                                              .help = "Energy and power: RAPL for integrated GPUs, hwmon for cards.",
-                                              .accumulates_on_read = true,
-                                              .metrics = kPowerMetrics,
-                                              .features = kPowerFeatures};
+constexpr CollectorInfo PowerCollector::kInfo{
+    .name = "power",
+    .help = "Energy and power: RAPL for integrated GPUs, hwmon for cards.",
+    .accumulates_on_read = true,
+    .metrics = kListOf<MetricDescriptor, PowerCollector::kEnergy, PowerCollector::kPower>,
+    .features = kListOf<FeatureDescriptor, kPowerFeature>};
 
 PowerCollector::PowerCollector(const CollectorContext& context)
     : gpu_(context.gpu), min_window_(context.min_window), sources_(context.machine, context.memory, context.gpu) {}

@@ -86,15 +86,6 @@ constexpr FeatureDescriptor kEngineTimeFeature{"process_engine_time", "Engine ti
                                                false, kNoEngineTime};
 constexpr FeatureDescriptor kFdinfoMemoryFeature{"process_memory", "GPU memory by process.", Need::nothing_special,
                                                  false, kFdinfoNoMemory};
-constexpr std::array<const MetricDescriptor*, 10> kFdinfoMetrics{
-    &kFdinfoMemory, &kFdinfoBusy,     &kFdinfoBusyRatio, &kFdinfoClients,   &kProcessInfo,
-    &kFdinfoCpu,    &kFdinfoResident, &kVirtual,         &kFdinfoProcesses, &kDropped};
-constexpr std::array<const MetricDescriptor*, 9> kFdinfoInWindows{
-    &kFdinfoMemory, &kFdinfoBusy,     &kFdinfoBusyRatio, &kFdinfoClients, &kProcessInfo,
-    &kFdinfoCpu,    &kFdinfoResident, &kFdinfoProcesses, &kDropped};
-constexpr std::array<const FeatureDescriptor*, 4> kFdinfoFeatures{&kFdinfoProcessesFeature, &kFinderFeature,
-                                                                  &kEngineTimeFeature, &kFdinfoMemoryFeature};
-constexpr std::array<const OptionDescriptor*, 3> kFdinfoOptions{&kMaxProcesses, &kPerProcess, &kFinder};
 
 constexpr double kFdinfoUnknown = -1;
 
@@ -111,10 +102,13 @@ constexpr CollectorInfo FdinfoCollector::kInfo{
     .name = "fdinfo",
     .help = "GPU time and memory by process.",
     .reads_processes = true,
-    .metrics = kFdinfoMetrics,
-    .in_windows = kFdinfoInWindows,
-    .features = kFdinfoFeatures,
-    .options = kFdinfoOptions,
+    .metrics = kListOf<MetricDescriptor, kFdinfoMemory, kFdinfoBusy, kFdinfoBusyRatio, kFdinfoClients, kProcessInfo,
+                       kFdinfoCpu, kFdinfoResident, kVirtual, kFdinfoProcesses, kDropped>,
+    .in_windows = kListOf<MetricDescriptor, kFdinfoMemory, kFdinfoBusy, kFdinfoBusyRatio, kFdinfoClients, kProcessInfo,
+                          kFdinfoCpu, kFdinfoResident, kFdinfoProcesses, kDropped>,
+    .features =
+        kListOf<FeatureDescriptor, kFdinfoProcessesFeature, kFinderFeature, kEngineTimeFeature, kFdinfoMemoryFeature>,
+    .options = kListOf<OptionDescriptor, kMaxProcesses, kPerProcess, kFinder>,
     .notes =
         "A process series belongs to a PID and a name, and its counters never decrease while the exporter runs: a "
         "new process with the PID and name of an earlier one continues its counters. Engine time counts for the "

@@ -87,12 +87,6 @@ constexpr RatioOption kSaturatedAbove{
     {.flag = "sample.saturated",
      .default_value = "0.95",
      .help = "An engine is saturated while its samples are busy for at least this share of the time."}};
-constexpr std::array<const MetricDescriptor*, 9> kSamplesMetrics{
-    &kBusyMax, &kBusyMin, &kPowerMax, &kFrequencyMin, &kUtilization, &kSaturated, &kGaps, &kSamplesThrottled, &kMissed};
-constexpr std::array<const FeatureDescriptor*, 1> kSamplesFeatures{&kSamplesFeature};
-constexpr std::array<const OptionDescriptor*, 4> kSamplesOptions{&kInterval, &kSaturatedAbove, &kFlightLength,
-                                                                 &kFlightTriggers};
-constexpr std::array<const OptionDescriptor*, 1> kEnabledBy{&kInterval};
 
 // The extremes of a client's own window.
 class Windows final : public ClientSamples {
@@ -166,10 +160,11 @@ constexpr CollectorInfo SamplesCollector::kInfo{
     .enabled_by_default = false,
     .in_snapshots = false,
     .reads_processes = true,  // clients, for the flight recorder
-    .metrics = kSamplesMetrics,
-    .features = kSamplesFeatures,
-    .options = kSamplesOptions,
-    .enabled_by = kEnabledBy,
+    .metrics = kListOf<MetricDescriptor, kBusyMax, kBusyMin, kPowerMax, kFrequencyMin, kUtilization, kSaturated, kGaps,
+                       kSamplesThrottled, kMissed>,
+    .features = kListOf<FeatureDescriptor, kSamplesFeature>,
+    .options = kListOf<OptionDescriptor, kInterval, kSaturatedAbove, kFlightLength, kFlightTriggers>,
+    .enabled_by = kListOf<OptionDescriptor, kInterval>,
     .notes =
         "`--sample.interval` turns it on. `_max` and `_min` cover the time since the previous scrape by the same "
         "client (address, User-Agent and query), about five minutes at most. A GPU that sleeps is not sampled, an xe "

@@ -50,8 +50,6 @@ constexpr Metric<Count, 3> kAdverse{
     Kind::counter,
     "Times that the firmware reported the virtual function for faults, resets, or an excess of interrupts.",
     {"device", "vf", "kind"}};
-constexpr const MetricDescriptor* kSriovMetrics[] = {&kVfs,     &kVfInfo,  &kSriovBusy, &kSriovBusyRatio,
-                                                     &kQuantum, &kPreempt, &kVramQuota, &kAdverse};
 
 constexpr std::array<KernelAbsence, 2> kNoEngines{{
     {Driver::xe,
@@ -97,9 +95,6 @@ constexpr FeatureDescriptor kHoldersByLink{"vf_workload", kHolders.meaning, Need
 constexpr FeatureDescriptor kSriovEvents{"vf_adverse_events",  "Adverse events of each virtual function (debugfs).",
                                          Need::root_only_file, false,
                                          kNoAdverse,           true};
-constexpr const FeatureDescriptor* kSriovFeatures[] = {&kFunctions, &kEngines, &kShares, &kHolders, &kSriovEvents};
-
-constexpr std::array<const OptionDescriptor*, 1> kSriovOptions{&kWorkloadBy};
 
 bool is_held_by_vfio(const VfDevice& function) { return function.driver.find("vfio") != std::string::npos; }
 
@@ -110,9 +105,10 @@ constexpr CollectorInfo SriovCollector::kInfo{
     .help = "SR-IOV virtual functions of each GPU, and the virtual machines that hold them.",
     .in_snapshots = false,
     .reads_processes = true,
-    .metrics = kSriovMetrics,
-    .features = kSriovFeatures,
-    .options = kSriovOptions,
+    .metrics =
+        kListOf<MetricDescriptor, kVfs, kVfInfo, kSriovBusy, kSriovBusyRatio, kQuantum, kPreempt, kVramQuota, kAdverse>,
+    .features = kListOf<FeatureDescriptor, kFunctions, kEngines, kShares, kHolders, kSriovEvents>,
+    .options = kListOf<OptionDescriptor, kWorkloadBy>,
     .notes =
         "Of physical functions only, so of the host; a GPU without SR-IOV has none of these series. Engine time of "
         "virtual functions is counted by collector engines, in the same scrape, while it has the PMU open; collector "

@@ -135,14 +135,6 @@ constexpr NumberOption kMost{
              "last window are added to workload=\"other\"."},
     1,
     65536};
-constexpr std::array<const OptionDescriptor*, 5> kWorkloadOptions{&kWorkloadBy, &kRules, &kTree, &kMost,
-                                                                  &kScanInterval};
-constexpr std::array<const OptionDescriptor*, 2> kEnabling{&kRules, &kTree};
-constexpr std::array<const MetricDescriptor*, 16> kWorkloadMetrics{
-    &kWorkloadBusy, &kWorkloadBusyRatio, &kWorkloadMemory, &kWorkloadClients, &kWorkloadProcesses, &kStarted,
-    &kWorkloadCpu,  &kWorkloadResident,  &kWorkloadRead,   &kWritten,         &kJobQueue,          &kJobRun,
-    &kWorkloadJobs, &kVideoJobs,         &kWorkloadHangs,  &kWorkloadInfo};
-constexpr std::array<const FeatureDescriptor*, 4> kWorkloadFeatures{&kWorkloads, &kNames, &kShortJobs, &kDmem};
 
 constexpr double kWorkloadTicksPerSecond = 100;  // USER_HZ
 
@@ -156,10 +148,12 @@ constexpr CollectorInfo WorkloadsCollector::kInfo{
     .enabled_by_default = false,
     .reads_processes = true,
     .opened_early = kOpenedForWorkloads,
-    .metrics = kWorkloadMetrics,
-    .features = kWorkloadFeatures,
-    .options = kWorkloadOptions,
-    .enabled_by = kEnabling,
+    .metrics = kListOf<MetricDescriptor, kWorkloadBusy, kWorkloadBusyRatio, kWorkloadMemory, kWorkloadClients,
+                       kWorkloadProcesses, kStarted, kWorkloadCpu, kWorkloadResident, kWorkloadRead, kWritten,
+                       kJobQueue, kJobRun, kWorkloadJobs, kVideoJobs, kWorkloadHangs, kWorkloadInfo>,
+    .features = kListOf<FeatureDescriptor, kWorkloads, kNames, kShortJobs, kDmem>,
+    .options = kListOf<OptionDescriptor, kWorkloadBy, kRules, kTree, kMost, kScanInterval>,
+    .enabled_by = kListOf<OptionDescriptor, kRules, kTree>,
     .notes =
         "A workload's counters include what its ended processes and closed clients used up to the last scan, and "
         "never decrease. A client's engine time belongs to the workload of the process that holds it when it is "
