@@ -10,7 +10,6 @@
 #include "collector/shared/shared_options.h"
 #include "gpu/snapshot_builder.h"
 #include "kernel/device/discovery.h"
-#include "kernel/device/gpu_choice.h"
 #include "machine/this_process.h"
 #include "model/fields.h"
 #include "run/advice.h"

@@ -1,10 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
 #include "igpu/level_zero.h"
 #include "level_zero/level_zero_pages.h"
-#include "level_zero/level_zero_sites.h"
+#include "level_zero/tracker/api_table.h"
+#include "level_zero/tracker/page_layout.h"
 
 namespace igpu {
 namespace {
+
+using namespace level_zero;
+
+class LogView {
+ public:
+  explicit LogView(std::span<const std::byte> bytes) : bytes_(bytes), header_(at<Header>(0)) {}
+
+  const Header& header() const { return header_; }
+  template <class T>
+  T at(std::uint64_t offset) const {
+    T value{};
+    if (offset <= bytes_.size() && sizeof value <= bytes_.size() - offset)
+      std::memcpy(&value, bytes_.data() + offset, sizeof value);
+    return value;
+  }
+  std::vector<LevelZeroFrame> frames(std::uint32_t site) const {
+    std::vector<LevelZeroFrame> frames;
+    if (site >= kMaxSites) return frames;
+    const std::uint64_t offset = kSitesOffset + site * site_bytes(header_.frames_per_site);
+    const auto site_header = at<SiteHeader>(offset);
+    if (site_header.ready != 1) return frames;
+    const std::uint32_t depth = std::min(site_header.depth, header_.frames_per_site);
+    for (std::uint32_t i = 0; i < depth; ++i)
+      frames.push_back(frame(at<std::uint64_t>(offset + sizeof(SiteHeader) + i * sizeof(std::uint64_t))));
+    return frames;
+  }
+
+ private:
+  LevelZeroFrame frame(std::uint64_t address) const {
+    for (std::uint32_t i = 0; i < std::min(header_.modules, kMaxModules); ++i) {
+      const auto module = at<Module>(kModulesOffset + i * sizeof(Module));
+      if (address < module.begin || address > module.end) continue;
+      const char* end = std::find(module.path, module.path + sizeof module.path, '\0');
+      return {std::string(module.path, end), address - module.load_address};
+    }
+    return {{}, address};
+  }
+
+  std::span<const std::byte> bytes_;
+  Header header_;
+};
+
+// The live resources of a page by the place in the program that created them. bytes: the whole file, which
+// parse_level_zero_page() has accepted.
+std::vector<LevelZeroSite> live_level_zero_sites(std::span<const std::byte> bytes) {
+  const LogView file(bytes);
+  std::map<std::tuple<std::uint8_t, std::uint16_t, std::uint32_t>, LevelZeroSite> sites;
+  const std::uint64_t room =
+      bytes.size() < file.header().entries_offset ? 0 : (bytes.size() - file.header().entries_offset) / sizeof(Entry);
+  for (std::uint64_t i = 0; i < std::min(file.header().entries, room); ++i) {
+    const auto entry = file.at<Entry>(file.header().entries_offset + i * sizeof(Entry));
+    if (entry.state != static_cast<std::uint8_t>(EntryState::live) || entry.kind >= kKinds ||
+        entry.function >= kFunctions)
+      continue;
+    LevelZeroSite& site = sites[{entry.kind, entry.function, entry.site}];
+    const std::uint64_t began = file.header().started_monotonic_ns;
+    // The clock of entries is a coarse one.
+    const double seconds =
+        entry.created_monotonic_ns < began ? 0 : static_cast<double>(entry.created_monotonic_ns - began) / 1e9;
+    if (site.count == 0) {
+      site.kind = kKindNames[entry.kind];
+      site.function = kFunctionNames[entry.function];
+      site.frames = file.frames(entry.site);
+      site.first_seconds = site.last_seconds = seconds;
+    }
+    ++site.count;
+    site.bytes += entry.bytes;
+    site.first_seconds = std::min(site.first_seconds, seconds);
+    site.last_seconds = std::max(site.last_seconds, seconds);
+  }
+  std::vector<LevelZeroSite> sorted;
+  sorted.reserve(sites.size());
+  for (auto& [key, site] : sites) sorted.push_back(std::move(site));
+  std::ranges::stable_sort(sorted, [](const LevelZeroSite& a, const LevelZeroSite& b) {
+    return std::tie(a.bytes, a.count) > std::tie(b.bytes, b.count);
+  });
+  return sorted;
+}
 
 LevelZeroProcess described(const LevelZeroPage& page) {
   LevelZeroProcess process;

@@ -12,7 +12,7 @@
 // process uses (pdh.h of the Windows SDK). An instance ends with its process. The numbers are unchecked;
 // kernel/clients/process_engine_times.h makes values of them.
 //
-// How a status becomes an outcome: machine/pdh_status.h.
+// How a status becomes an outcome: machine/windows_status.h.
 namespace igpu {
 
 struct EngineCounter {

@@ -7,8 +7,8 @@
 
 #include "machine/engine_counters.h"
 #include "machine/library_windows.h"
-#include "machine/pdh_status.h"
 #include "machine/pdh_windows.h"
+#include "machine/windows_status.h"
 
 namespace igpu {
 namespace {

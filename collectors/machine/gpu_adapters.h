@@ -14,7 +14,7 @@
 // Windows Driver Kit). The numbers are the driver's, unchecked and in its units; kernel/windows/wddm.h makes values of
 // them.
 //
-// How NTSTATUS becomes an outcome: machine/nt_status.h.
+// How NTSTATUS becomes an outcome: machine/windows_status.h.
 namespace igpu {
 
 class EngineCounters;  // machine/engine_counters.h

@@ -18,7 +18,7 @@
 
 #include "machine/d3dkmt_windows.h"
 #include "machine/engine_counters.h"
-#include "machine/nt_status.h"
+#include "machine/windows_status.h"
 
 namespace igpu {
 namespace {

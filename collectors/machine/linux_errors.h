@@ -15,7 +15,7 @@
 namespace igpu {
 
 // Captures contain Linux's error numbers, because another system may read them. These are the errors whose numbers
-// differ on Windows and that machine/nt_status.h and the files which use it report.
+// differ on Windows and that machine/windows_status.h and the files which use it report.
 struct ErrorNumber {
   int own, in_linux;
 };

@@ -133,7 +133,7 @@ constexpr Row kRows[] = {
      "engine keeps no such file",
      "in a container mount the host's /var/log/pods and /var/log/containers (Docker: /var/lib/docker/containers, "
      "Podman: /var/lib/containers/storage) read-only below one folder, and set --path.rootfs to it"},
-    // machine/pdh_status.h
+    // machine/windows_status.h
     {Reason::permission, bit(Need::windows_rights), EPERM, nullptr, "Windows refused its performance counters",
      "add the exporter's user to Performance Monitor Users"},
     {Reason::permission, bit(Need::windows_rights), 0, nullptr, "Windows lets it open processes of its own user only",

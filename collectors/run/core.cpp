@@ -5,7 +5,7 @@
 #include <exception>
 #include <set>
 
-#include "kernel/device/gpu_choice.h"
+#include "kernel/device/discovery.h"
 
 namespace igpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "igpu/words.h"
-#include "kernel/device/gpu_choice.h"
+#include "kernel/device/discovery.h"
 
 namespace igpu {
 

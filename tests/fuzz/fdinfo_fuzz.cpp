@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fuzz/fuzz_target.h"
-#include "kernel/clients/drm_openers.h"
+#include "kernel/clients/client_walk.h"
 #include "kernel/clients/fdinfo_text.h"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "kernel/clients/workload_rule_match.h"
+#include "kernel/clients/workload_naming.h"
 #include "view/workloads/rules_file.h"
 
 using namespace igpu;

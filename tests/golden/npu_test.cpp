@@ -19,7 +19,7 @@
 #include "view/format/text_writer.h"
 #include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"
-#include "view/stats/stats_table.h"
+#include "view/stats/stats_writer.h"
 #include "view/top/gpu_panel.h"
 #include "view/top/host_frame.h"
 #include "view/top/screen.h"

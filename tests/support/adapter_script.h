@@ -11,7 +11,7 @@
 
 #include "machine/engine_counters.h"
 #include "machine/gpu_adapters.h"
-#include "machine/nt_status.h"
+#include "machine/windows_status.h"
 
 // What Windows' graphics kernel answers, as a text, for the tests' own gdi32 (tests/windows/fake_gdi32.cpp) and for
 // FakeGpuAdapters. One line is one fact; # begins a comment; numbers are decimal unless said otherwise:

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "machine/gpu_adapters.h"
-#include "machine/pdh_status.h"
+#include "machine/windows_status.h"
 #include "support/adapter_script.h"
 
 namespace igpu::test {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "machine/pdh_status.h"
 #include "machine/pdh_windows.h"
+#include "machine/windows_status.h"
 #include "windows/fake_state.h"
 
 namespace {

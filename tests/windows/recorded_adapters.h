@@ -9,8 +9,7 @@
 #include "fake/capture/replay.h"
 #include "machine/d3dkmt_windows.h"
 #include "machine/engine_counters.h"
-#include "machine/nt_status.h"
-#include "machine/pdh_status.h"
+#include "machine/windows_status.h"
 
 namespace igpu::test {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "collector/collector.h"
-#include "kernel/faults/error_state.h"
+#include "kernel/faults/driver_state.h"
 
 namespace igpu {
 

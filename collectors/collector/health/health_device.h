@@ -16,8 +16,8 @@
 #include "igpu/device.h"
 #include "igpu/units.h"
 #include "kernel/device/engine_class.h"
+#include "kernel/faults/driver_state.h"
 #include "kernel/faults/fault_text.h"
-#include "kernel/faults/wedged_probe.h"
 #include "machine/slow_reads.h"
 
 namespace igpu {

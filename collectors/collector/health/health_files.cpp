@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernel/faults/aer_counts.h"
-#include "kernel/faults/error_state.h"
+#include "kernel/faults/driver_state.h"
 #include "kernel/sysfs/runtime_pm.h"
 #include "metric/feature_report.h"
 

@@ -3,7 +3,7 @@
 
 #include <cerrno>
 
-#include "kernel/pmu/imc_pmus.h"
+#include "kernel/pmu/collected_pmus.h"
 #include "metric/feature_report.h"
 
 namespace igpu {

@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "collector/sampling/client_windows.h"
 #include "collector/sampling/engine_statistics.h"
 #include "collector/sampling/frame.h"
 #include "collector/sampling/gpu_reader.h"

@@ -11,7 +11,6 @@
 #include "collector/collector.h"
 #include "collector/shared/job_series.h"
 #include "collector/shared/shared_options.h"
-#include "collector/workloads/workloads_hangs.h"
 #include "collector/workloads/workloads_jobs.h"
 #include "collector/workloads/workloads_table.h"
 #include "igpu/feature.h"

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "igpu/reading.h"
 #include "kernel/clients/client_finder.h"
 #include "kernel/clients/client_scan.h"
-#include "kernel/clients/drm_openers.h"
+#include "machine/filesystem.h"
 #include "machine/machine.h"
 
 // Finds the DRM clients of a machine in /proc/<pid>/fdinfo (fs/proc/fd.c).
@@ -24,7 +27,7 @@
 //   - a known descriptor is closed or no longer shows a client. The next kMostWalks walks then scan the process,
 //     because the kernel may only have failed to show the client;
 //   - /proc/<pid>/fd has another inode: it is another process, or the kernel dropped the inode from its cache;
-//   - DRM's debugfs, where it may be read, shows another number of files that the process opened (drm_openers.h);
+//   - DRM's debugfs, where it may be read, shows another number of files that the process opened (DrmOpeners);
 //   - its last scan is kMostWalks walks old: every walk scans that share of the processes, the oldest scan first.
 // So a process that opens a render node is found in the next walk. If none of these signs shows it (it closed another
 // file meanwhile, and debugfs is not readable), it is found within kMostWalks walks. A tree that is not the machine's
@@ -37,6 +40,31 @@
 // next to a sleeping xe GPU is found only with CAP_DAC_READ_SEARCH, or when the sleeping GPU wakes. Reading the fdinfo
 // of an i915 client only touches memory.
 namespace igpu {
+
+// Who opened the DRM nodes, as DRM's debugfs shows it: /sys/kernel/debug/dri/<minor>/clients
+// (drivers/gpu/drm/drm_debugfs.c).
+//
+// It is a hint, never proof. It names the process that opened a node (from Linux 6.7 on, the last process that used the
+// file). It does not name processes that inherited or received the descriptor, and names none once the opener has
+// ended. Linux before 6.2 names the thread. So a finder can use it to scan a process sooner, but must still scan the
+// other processes.
+//
+// Permissions: debugfs is root's (mode 0700). Reading the file does not resume the GPU.
+
+// The PIDs in the text, one per open file, without 0 (a process of another PID namespace).
+std::vector<std::uint32_t> parse_drm_openers(std::string_view text);
+
+class DrmOpeners {
+ public:
+  // Processes whose number of open files changed since the last call. Empty if debugfs cannot be read.
+  std::vector<std::uint32_t> changed(const Directory& sys);
+
+ private:
+  using Counts = std::map<std::uint32_t, std::uint32_t>;  // open files by PID
+
+  Counts known_;
+  std::vector<char> buffer_;
+};
 
 class ClientWalk final : public ClientFinder {
  public:

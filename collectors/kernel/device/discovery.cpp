@@ -7,7 +7,6 @@
 #include "base/scan.h"
 #include "kernel/device/adapters.h"
 #include "kernel/device/drm_nodes.h"
-#include "kernel/device/gpu_choice.h"
 #include "kernel/device/intel_gpu_names.h"
 #include "kernel/device/pci_address.h"
 
@@ -282,6 +281,19 @@ std::vector<DisplayDevice> display_devices(const Directory& sys) {
   }
   std::erase_if(devices, [](const DisplayDevice& device) { return device.vendor == 0; });
   return devices;
+}
+
+bool is_named(const Gpu& gpu, std::string_view name) {
+  return !name.empty() && (name == gpu.address || name == gpu.card || name == gpu.render_node);
+}
+
+std::string list_of(const std::vector<Gpu>& gpus) {
+  std::string text;
+  for (const Gpu& gpu : gpus) {
+    text += (text.empty() ? "" : ", ") + gpu.address;
+    if (!gpu.card.empty()) text += " (" + gpu.card + (gpu.render_node.empty() ? "" : ", " + gpu.render_node) + ")";
+  }
+  return text;
 }
 
 }  // namespace igpu

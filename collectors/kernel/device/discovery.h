@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "igpu/device.h"
@@ -62,5 +63,12 @@ Reading<std::vector<UnboundGpu>> find_unbound_gpus(const Machine& machine);
 bool is_still_unbound(const Directory& sys, const UnboundGpu& gpu);  // as it was found: one readlink
 
 std::vector<DisplayDevice> display_devices(const Directory& sys);
+
+// How people choose a GPU.
+
+// Whether `name` is the GPU's PCI address, card or render node.
+bool is_named(const Gpu& gpu, std::string_view name);
+// "0000:00:02.0 (card0, renderD128), 0000:03:00.0 (card1, renderD129)".
+std::string list_of(const std::vector<Gpu>& gpus);
 
 }  // namespace igpu

@@ -9,7 +9,7 @@
 
 #include "igpu/page.h"
 
-// What both text formats (openmetrics.h, prometheus_text.h) share, whose sample lines are identical.
+// The Prometheus text format 0.0.4 and OpenMetrics text 1.0, whose sample lines are identical.
 namespace igpu::exporter {
 
 // Whether text contains a backslash, a quote or a newline, which is rare. Checked for every label value, hence by
@@ -48,15 +48,11 @@ inline bool needs_escape(std::string_view text) {
 // series keeps its name when a scraper changes the format.
 std::string bound_text(double bound);
 
-// The Prometheus text format 0.0.4.
-
 inline constexpr std::string_view kPrometheusTextContentType = "text/plain; version=0.0.4; charset=utf-8";
 
 // Appends the page to out. Reuse the string between scrapes to avoid an allocation per sample. An info metric becomes a
 // gauge.
 void write_prometheus_text(const PageView& page, std::string& out);
-
-// OpenMetrics text 1.0. Sample lines are identical to those of the Prometheus text format; only the metadata differs.
 
 inline constexpr std::string_view kOpenMetricsContentType =
     "application/openmetrics-text; version=1.0.0; charset=utf-8";

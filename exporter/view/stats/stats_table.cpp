@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/stats/stats_table.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "text/unicode.h"
 #include "view/report/gpu_summary.h"
+#include "view/stats/stats_writer.h"
 
 namespace igpu::exporter {
 namespace {

@@ -14,7 +14,6 @@
 #include "view/query/query_output.h"
 #include "view/report/fixes.h"
 #include "view/report/no_gpu.h"
-#include "view/stats/stats_table.h"
 
 namespace igpu::exporter {
 namespace {

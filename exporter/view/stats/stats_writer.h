@@ -47,4 +47,8 @@ const StatsFormat& stats_format(std::string_view name);
 // For --format: "table|json|csv".
 std::string stats_format_names();
 
+// One scrape as a table: each GPU with its engines, frequency, power, temperature, memory and busiest processes.
+// Unknown values are omitted.
+std::string stats_table(const PageView& page, std::span<const Gpu> gpus);
+
 }  // namespace igpu::exporter

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/nt_status.h"
-
 #include <doctest/doctest.h>
+
+#include "machine/windows_status.h"
 
 TEST_SUITE_BEGIN("nt_status");
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/scan_burst.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
+
+#include "run/state.h"
 
 using namespace igpu;
 using namespace std::chrono_literals;

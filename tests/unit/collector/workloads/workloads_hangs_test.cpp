@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/workloads/workloads_hangs.h"
-
 #include <doctest/doctest.h>
 
 #include <vector>
+
+#include "collector/workloads/workloads_jobs.h"
 
 using namespace igpu;
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/clients/drm_openers.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
+#include "kernel/clients/client_walk.h"
 #include "support/machine_tree.h"
 #include "support/proc_tree.h"
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "machine/pdh_status.h"
+#include "machine/windows_status.h"
 #include "support/fake_gpu_adapters.h"
 #include "support/test_machine.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/clients/workload_rule_match.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
+
+#include "kernel/clients/workload_naming.h"
 
 using namespace igpu;
 

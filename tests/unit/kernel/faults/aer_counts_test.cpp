@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <string>
 
-#include "kernel/faults/error_state.h"
+#include "kernel/faults/driver_state.h"
 #include "support/test_machine.h"
 
 TEST_SUITE_BEGIN("aer_counts");

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/faults/error_state.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <string>
 
+#include "kernel/faults/driver_state.h"
 #include "support/test_machine.h"
 
 TEST_SUITE_BEGIN("error_state");

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/pmu/imc_pmus.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
+#include "kernel/pmu/collected_pmus.h"
 #include "support/machine_tree.h"
 
 using namespace igpu;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/stats/stats_table.h"
-
 #include <doctest/doctest.h>
 
 #include "support/sample_page.h"
+#include "view/stats/stats_writer.h"
 
 using namespace igpu;
 using igpu::test::add_sample;
