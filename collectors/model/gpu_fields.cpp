@@ -135,6 +135,12 @@ Reading<Scalar> value_of(const GpuModel& gpu, const GpuField& of) {
   });
 }
 
+Reading<std::vector<FieldValue>> values_of(const GpuModel& gpu, const GpuField& of) {
+  if (of.field->values != nullptr) return of.field->values(gpu);
+  if (of.field->one == nullptr) return Absent{};
+  return std::vector{FieldValue{{}, of.field->one(gpu, of.key)}};
+}
+
 Reading<double> value(const Snapshot& snapshot, std::string_view name) {
   const std::optional<GpuField> found = gpu_field(name);
   if (!found || found->field->values == nullptr || found->field->one == nullptr)

@@ -16,7 +16,6 @@
 
 #include "base/scan.h"
 #include "igpu/model.h"
-#include "igpu/values.h"
 #include "model/fields.h"
 
 // The rows that samples are sorted into, and which labels of a sample identify its row.

@@ -14,6 +14,7 @@
 
 #include "igpu/page.h"
 #include "igpu/snapshot.h"
+#include "igpu/values.h"
 
 // The GPUs of a machine, made from a page of samples: of this process, or of another exporter. A GpuModel is the
 // Snapshot that OpenGpu::read() returns, plus what only a page has. Every view of a GPU reads this model and names no
@@ -266,6 +267,8 @@ std::span<const GpuField> gpu_fields();
 std::optional<GpuField> gpu_field(std::string_view name);
 using Scalar = std::variant<double, std::string>;
 Reading<Scalar> value_of(const GpuModel& gpu, const GpuField& field);
+// Of each row that the GPU has; of what it has once, one without labels. Nothing of a text.
+Reading<std::vector<FieldValue>> values_of(const GpuModel& gpu, const GpuField& field);
 
 // How people read a unit, in every view. Values are multiplied by the factor.
 struct EverydayUnit {

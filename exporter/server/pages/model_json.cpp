@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "igpu/words.h"
@@ -159,20 +160,9 @@ void put_health(JsonWriter& json, const GpuModel& gpu) {
   put(json, "hang_captured", gpu.hang_captured);
 }
 
-// Sections that the script draws from the values of the view.
-constexpr std::array<std::string_view, 7> kDrawn{"engines", "busy",   "frequency", "throttled",
-                                                 "rc6",     "memory", "functions"};
-constexpr std::array<std::string_view, 5> kDrawnFields{"frequency.actual", "frequency.requested", "power.mean",
-                                                       "temperature.value", "fan.speed"};
-
-// All other sections and rows, as text: a new one is on the page without a change here or in the script.
+// All that the script does not draw, as text.
 void put_more(JsonWriter& json, std::vector<SummarySection> sections) {
-  std::erase_if(sections, [](SummarySection& section) {
-    const bool is_drawn = contains(kDrawn, section.title) && (section.rows.empty() || section.rows[0].field.empty());
-    std::erase_if(section.rows, [](const SummaryRow& row) { return contains(kDrawnFields, row.field); });
-    return is_drawn || section.rows.empty();
-  });
-  put_rows(json, "more", sections, [&](const SummarySection& section) {
+  put_rows(json, "more", undrawn(std::move(sections)), [&](const SummarySection& section) {
     json.member("title", section.title);
     put_rows(json, "rows", section.rows,
              [&](const SummaryRow& row) { json.member("name", row.name).member("value", trimmed(row.value)); });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "igpu/values.h"
+#include "igpu/words.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
 #include "view/report/no_gpu.h"
@@ -54,7 +55,7 @@ void put_topic(std::vector<SummarySection>& to, const GpuModel& gpu, std::span<c
   SummarySection section{topic_of(*fields.front()), {}};
   std::vector<std::pair<std::string, SummaryRow>> rows;
   for (const GpuField* const field : fields) {
-    const auto known = values(gpu, field->path);
+    const auto known = values_of(gpu, *field);
     if (!known) continue;
     const EverydayUnit& unit = everyday(field->unit);
     for (const FieldValue& one : *known) {
@@ -153,6 +154,19 @@ std::vector<SummarySection> sections_of(const GpuModel& gpu) {
   }
   put_functions(to, gpu);
   return std::move(to.sections);
+}
+
+std::vector<SummarySection> undrawn(std::vector<SummarySection> sections) {
+  constexpr std::array<std::string_view, 7> kDrawn{"engines", "busy",   "frequency", "throttled",
+                                                   "rc6",     "memory", "functions"};
+  constexpr std::array<std::string_view, 5> kDrawnFields{"frequency.actual", "frequency.requested", "power.mean",
+                                                         "temperature.value", "fan.speed"};
+  std::erase_if(sections, [&](SummarySection& section) {
+    const bool is_drawn = contains(kDrawn, section.title) && (section.rows.empty() || section.rows[0].field.empty());
+    std::erase_if(section.rows, [&](const SummaryRow& row) { return contains(kDrawnFields, row.field); });
+    return is_drawn || section.rows.empty();
+  });
+  return sections;
 }
 
 GpuSummary summarize(const GpuModel& gpu) { return {gpu.suspended.value_or(false), sections_of(gpu), processes(gpu)}; }

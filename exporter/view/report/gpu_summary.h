@@ -34,6 +34,9 @@ struct GpuSummary {
 GpuSummary summarize(const GpuModel& gpu);
 std::vector<SummarySection> sections_of(const GpuModel& gpu);
 std::vector<SummarySection> sections_of(const snapshot::Npu& npu);
+// Without what the page with its script and `top` draw in ways of their own: a field with a title that is new is on
+// them without a change there.
+std::vector<SummarySection> undrawn(std::vector<SummarySection> sections);
 
 // Of a GPU that neither i915 nor xe drives: why, and what helps, in words and as a command; nothing for a guest's.
 struct UnboundHelp {

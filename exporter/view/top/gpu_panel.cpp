@@ -10,6 +10,7 @@
 
 #include "igpu/gpu_number.h"
 #include "igpu/words.h"
+#include "text/ascii.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
 #include "view/report/gpu_summary.h"
@@ -284,7 +285,7 @@ class Painter {
     }
     if (detail_ == Detail::full) {
       engines(gpu, place);
-      flow({clock_items(gpu), power_items(gpu), memory_items(gpu), missing_items(gpu)});
+      flow({clock_items(gpu), power_items(gpu), memory_items(gpu), more_items(gpu), missing_items(gpu)});
     } else {
       class_bars(gpu);
       const bool link_fits = meters(gpu);
@@ -597,6 +598,16 @@ class Painter {
                         narrow ? Style::warning : Style::dim});
       group.push_back(std::move(item));
     }
+    return group;
+  }
+
+  static Group more_items(const GpuModel& gpu) {
+    Group group;
+    for (const SummarySection& section : undrawn(sections_of(gpu)))
+      for (const SummaryRow& row : section.rows) {
+        const std::string topic = section.title == "gpu" ? "" : std::string(section.title) + ' ';
+        group.push_back({{topic + row.name + ' ', Style::dim}, {std::string(trimmed(row.value))}});
+      }
     return group;
   }
 
