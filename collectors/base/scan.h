@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -36,7 +37,13 @@ inline std::optional<std::int64_t> scan_i64(std::string_view text) { return scan
 inline std::optional<std::uint64_t> scan_hex(std::string_view text) { return scan_integer<std::uint64_t>(text, 16); }
 
 // A decimal number such as "2.3283064365386962890625e-10"; finite.
-std::optional<double> scan_double(std::string_view text);
+inline std::optional<double> scan_double(std::string_view text) {
+  text = trim(text);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
 
 // Takes the prefix off the front of text, if it begins with it.
 constexpr bool take_prefix(std::string_view& text, std::string_view prefix) {

@@ -3,9 +3,6 @@
 // What Windows has none of is Absent here, so that collectors that ask for it say so: sysfs, procfs, DRM nodes, perf
 // events, the kernel's messages. Its graphics adapters are in gpu_adapters.h.
 #include <io.h>
-#include <process.h>
-#include <pthread.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +13,6 @@
 
 #include "igpu/unique_fd.h"
 #include "machine/machine.h"
-#include "machine/this_process.h"
 
 namespace igpu {
 namespace {
@@ -95,16 +91,6 @@ std::unique_ptr<DrmNodes> system_drm_nodes(std::string_view) { return std::make_
 std::unique_ptr<PageFolder> open_page_folder(std::string) { return std::make_unique<NoPageFolder>(); }
 Reading<std::unique_ptr<KernelMessages>> open_uevents(bool) { return kNotHere; }
 Reading<std::unique_ptr<KernelMessages>> open_kernel_log(const std::string&) { return kNotHere; }
-
-int current_process_id() { return ::_getpid(); }
-
-Nanoseconds processor_time() {
-  timespec used{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  return std::chrono::seconds(used.tv_sec) + Nanoseconds(used.tv_nsec);
-}
-
-void name_this_thread(const char* name) { ::pthread_setname_np(::pthread_self(), name); }
 
 void close_fd(int fd) { ::_close(fd); }
 

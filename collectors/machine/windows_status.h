@@ -3,13 +3,20 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <system_error>
 
+#include "base/hexadecimal.h"
 #include "igpu/reading.h"
-#include "machine/status_failure.h"
 
 // How a status of the Windows kernel becomes an outcome, here and nowhere else (ntstatus.h).
 namespace igpu {
+
+// The failure of a call whose status has no outcome of its own; call: "D3DKMTQueryStatistics(node)".
+inline Failure status_failure(std::uint32_t status, std::string_view call) {
+  return {std::make_error_code(std::errc::io_error), std::string(call) + ": status 0x" + hexadecimal(status)};
+}
 
 enum class NtStatus : std::uint32_t {
   success = 0,

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/scrape_page.h"
-
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -10,6 +8,7 @@
 #include "igpu/missing.h"
 #include "run/advice.h"
 #include "run/registry_metrics.h"
+#include "run/run.h"
 
 namespace igpu {
 
