@@ -11,22 +11,19 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Flag, 2> kConnected{"intel_gpu_connector_connected",
-                                     Kind::gauge,
-                                     "Whether something is plugged into the output, as the kernel last saw it.",
-                                     {"device", "connector"}};
-constexpr Metric<Flag, 2> kEnabled{
-    "intel_gpu_connector_enabled", Kind::gauge, "Whether the output shows a picture.", {"device", "connector"}};
-constexpr Metric<Flag, 3> kConnectorInfoMetric{"intel_gpu_connector_info",
-                                               Kind::info,
-                                               "Preferred mode of what is plugged into the output; the value is 1.",
-                                               {"device", "connector", "mode"}};
-constexpr Metric<Count, 2> kHotplugs{"intel_gpu_hotplug_events_total",
-                                     Kind::counter,
-                                     "Times that the kernel announced that something was plugged in or out.",
-                                     {"device", "connector"}};
-constexpr Metric<Count, 0> kConnectorLost{
-    "intel_gpu_hotplug_events_lost_total", Kind::counter,
+constexpr GaugeMetric<Flag, 2> kConnected{"intel_gpu_connector_connected",
+                                          "Whether something is plugged into the output, as the kernel last saw it.",
+                                          {"device", "connector"}};
+constexpr GaugeMetric<Flag, 2> kEnabled{
+    "intel_gpu_connector_enabled", "Whether the output shows a picture.", {"device", "connector"}};
+constexpr InfoMetric<Flag, 3> kConnectorInfoMetric{"intel_gpu_connector_info",
+                                                   "Preferred mode of what is plugged into the output; the value is 1.",
+                                                   {"device", "connector", "mode"}};
+constexpr CounterMetric<Count, 2> kHotplugs{"intel_gpu_hotplug_events_total",
+                                            "Times that the kernel announced that something was plugged in or out.",
+                                            {"device", "connector"}};
+constexpr CounterMetric<Count, 0> kConnectorLost{
+    "intel_gpu_hotplug_events_lost_total",
     "Times that the kernel dropped uevents before they were read; some may have announced "
     "that something was plugged in or out."};
 

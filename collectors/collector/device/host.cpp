@@ -8,13 +8,12 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Seconds, 2> kHostCpu{
+constexpr CounterMetric<Seconds, 2> kHostCpu{
     "intel_gpu_host_cpu_seconds_total",
-    Kind::counter,
     "Time of the processor by mode: user, nice, system, idle, iowait, irq, softirq, steal.",
     {"cpu", "mode"}};
-constexpr Metric<Count, 0> kHostProcesses{"intel_gpu_host_processes", Kind::gauge,
-                                          "Processes of the machine, or of the PID namespace of this one."};
+constexpr GaugeMetric<Count, 0> kHostProcesses{"intel_gpu_host_processes",
+                                               "Processes of the machine, or of the PID namespace of this one."};
 constexpr std::array<std::string_view, 1> kHostProcFiles{"stat"};
 
 constexpr double kHostTicksPerSecond = 100;       // USER_HZ

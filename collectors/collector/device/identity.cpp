@@ -9,17 +9,14 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Flag, 9> kIdentityInfoMetric{
+constexpr InfoMetric<Flag, 9> kIdentityInfoMetric{
     "intel_gpu_info",
-    Kind::info,
     "Identity of the GPU; the value is 1.",
     {"device", "card", "render_node", "driver", "device_id", "revision", "name", "kind", "numa_node"}};
-constexpr Metric<Flag, 1> kIdentitySuspended{"intel_gpu_runtime_suspended",
-                                             Kind::gauge,
-                                             "Whether the GPU is runtime-suspended; a scrape does not wake it.",
-                                             {"device"}};
-constexpr Metric<Flag, 1> kErrorState{
-    "intel_gpu_error_state", Kind::gauge, "Whether the kernel holds a captured GPU hang.", {"device"}};
+constexpr GaugeMetric<Flag, 1> kIdentitySuspended{
+    "intel_gpu_runtime_suspended", "Whether the GPU is runtime-suspended; a scrape does not wake it.", {"device"}};
+constexpr GaugeMetric<Flag, 1> kErrorState{
+    "intel_gpu_error_state", "Whether the kernel holds a captured GPU hang.", {"device"}};
 constexpr std::array<KernelAbsence, 1> kNoErrorState{{
     {Driver::i915, {}, "this kernel's i915 driver captures no hangs", "a kernel with CONFIG_DRM_I915_CAPTURE_ERROR"},
 }};

@@ -15,45 +15,39 @@ enum class XeEngineSource { automatic, pmu, fdinfo };
 // How busy every engine of the GPU is: from the PMU or, without access to it, from the time of the visible DRM clients,
 // added up by class. The collector itself is the driver's: engines_i915, engines_xe, engines_wddm.
 struct EnginesCollector {
-  static constexpr Metric<Seconds, 5> kBusy{
+  static constexpr CounterMetric<Seconds, 5> kBusy{
       "intel_gpu_engine_busy_seconds_total",
-      Kind::counter,
       "Time the engine was busy, for all SR-IOV functions of the GPU together; source=\"fdinfo\": time of the visible "
       "clients by class, while the PMU is not in use.",
       {"device", "gt", "engine", "class", "source"}};
-  static constexpr Metric<Ratio, 5> kBusyRatio{"intel_gpu_engine_busy_ratio",
-                                               Kind::gauge,
-                                               "Share of the window in which the engine was busy; source=\"fdinfo\": "
-                                               "share of all engines of the class, also while the PMU takes over.",
-                                               {"device", "gt", "engine", "class", "source"}};
-  static constexpr Metric<Seconds, 4> kWait{"intel_gpu_engine_wait_seconds_total",
-                                            Kind::counter,
-                                            "Time the engine waited for an event; sampled.",
-                                            {"device", "gt", "engine", "class"}};
-  static constexpr Metric<Ratio, 4> kWaitRatio{"intel_gpu_engine_wait_ratio",
-                                               Kind::gauge,
-                                               "Share of the window in which the engine waited for an event.",
-                                               {"device", "gt", "engine", "class"}};
-  static constexpr Metric<Seconds, 4> kSema{"intel_gpu_engine_sema_seconds_total",
-                                            Kind::counter,
-                                            "Time the engine waited for a semaphore; sampled.",
-                                            {"device", "gt", "engine", "class"}};
-  static constexpr Metric<Ratio, 4> kSemaRatio{"intel_gpu_engine_sema_ratio",
-                                               Kind::gauge,
-                                               "Share of the window in which the engine waited for a semaphore.",
-                                               {"device", "gt", "engine", "class"}};
-  static constexpr Metric<Ticks, 4> kActiveTicks{"intel_gpu_engine_active_ticks_total",
-                                                 Kind::counter,
-                                                 "Ticks of the GPU's clock during which the engine was active; with "
-                                                 "virtual functions enabled, for the GPU's own function only.",
-                                                 {"device", "gt", "engine", "class"}};
-  static constexpr Metric<Ticks, 4> kTicks{
+  static constexpr GaugeMetric<Ratio, 5> kBusyRatio{
+      "intel_gpu_engine_busy_ratio",
+      "Share of the window in which the engine was busy; source=\"fdinfo\": "
+      "share of all engines of the class, also while the PMU takes over.",
+      {"device", "gt", "engine", "class", "source"}};
+  static constexpr CounterMetric<Seconds, 4> kWait{"intel_gpu_engine_wait_seconds_total",
+                                                   "Time the engine waited for an event; sampled.",
+                                                   {"device", "gt", "engine", "class"}};
+  static constexpr GaugeMetric<Ratio, 4> kWaitRatio{"intel_gpu_engine_wait_ratio",
+                                                    "Share of the window in which the engine waited for an event.",
+                                                    {"device", "gt", "engine", "class"}};
+  static constexpr CounterMetric<Seconds, 4> kSema{"intel_gpu_engine_sema_seconds_total",
+                                                   "Time the engine waited for a semaphore; sampled.",
+                                                   {"device", "gt", "engine", "class"}};
+  static constexpr GaugeMetric<Ratio, 4> kSemaRatio{"intel_gpu_engine_sema_ratio",
+                                                    "Share of the window in which the engine waited for a semaphore.",
+                                                    {"device", "gt", "engine", "class"}};
+  static constexpr CounterMetric<Ticks, 4> kActiveTicks{
+      "intel_gpu_engine_active_ticks_total",
+      "Ticks of the GPU's clock during which the engine was active; with "
+      "virtual functions enabled, for the GPU's own function only.",
+      {"device", "gt", "engine", "class"}};
+  static constexpr CounterMetric<Ticks, 4> kTicks{
       "intel_gpu_engine_ticks_total",
-      Kind::counter,
       "Ticks of the GPU's clock during which the engine was available to this function.",
       {"device", "gt", "engine", "class"}};
-  static constexpr Metric<Count, 1> kInterrupts{
-      "intel_gpu_interrupts_total", Kind::counter, "Interrupts raised by the GPU.", {"device"}};
+  static constexpr CounterMetric<Count, 1> kInterrupts{
+      "intel_gpu_interrupts_total", "Interrupts raised by the GPU.", {"device"}};
 
   static constexpr std::array<KernelAbsence, 6> kNoBusy{{
       {Driver::i915,

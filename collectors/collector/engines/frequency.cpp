@@ -11,25 +11,21 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Hertz, 3> kFrequency{
-    "intel_gpu_frequency_hertz", Kind::gauge, "Current frequency; 0 while the GT is parked.", {"device", "gt", "kind"}};
-constexpr Metric<Hertz, 3> kAverage{"intel_gpu_frequency_average_hertz",
-                                    Kind::gauge,
-                                    "Mean frequency over the window; idle time counts as 0.",
-                                    {"device", "gt", "kind"}};
-constexpr Metric<Cycles, 3> kCycles{"intel_gpu_frequency_cycles_total",
-                                    Kind::counter,
-                                    "Integral of the frequency: its rate is the mean frequency in hertz.",
-                                    {"device", "gt", "kind"}};
-constexpr Metric<Hertz, 3> kLimit{"intel_gpu_frequency_limit_hertz",
-                                  Kind::gauge,
-                                  "Frequency settings (min, max, boost) and hardware bounds (rp0 highest, rp1, rpe "
-                                  "efficient, rpn lowest, rpa achievable).",
-                                  {"device", "gt", "limit"}};
-constexpr Metric<Flag, 3> kFrequencyThrottled{"intel_gpu_throttled",
-                                              Kind::gauge,
-                                              "Whether this reason currently limits the frequency.",
-                                              {"device", "gt", "reason"}};
+constexpr GaugeMetric<Hertz, 3> kFrequency{
+    "intel_gpu_frequency_hertz", "Current frequency; 0 while the GT is parked.", {"device", "gt", "kind"}};
+constexpr GaugeMetric<Hertz, 3> kAverage{"intel_gpu_frequency_average_hertz",
+                                         "Mean frequency over the window; idle time counts as 0.",
+                                         {"device", "gt", "kind"}};
+constexpr CounterMetric<Cycles, 3> kCycles{"intel_gpu_frequency_cycles_total",
+                                           "Integral of the frequency: its rate is the mean frequency in hertz.",
+                                           {"device", "gt", "kind"}};
+constexpr GaugeMetric<Hertz, 3> kLimit{
+    "intel_gpu_frequency_limit_hertz",
+    "Frequency settings (min, max, boost) and hardware bounds (rp0 highest, rp1, rpe "
+    "efficient, rpn lowest, rpa achievable).",
+    {"device", "gt", "limit"}};
+constexpr GaugeMetric<Flag, 3> kFrequencyThrottled{
+    "intel_gpu_throttled", "Whether this reason currently limits the frequency.", {"device", "gt", "reason"}};
 
 constexpr std::array<KernelAbsence, 3> kFrequencyNoFrequency{{
     {Driver::i915,

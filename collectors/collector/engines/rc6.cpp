@@ -12,16 +12,12 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Seconds, 2> kResidency{"intel_gpu_rc6_residency_seconds_total",
-                                        Kind::counter,
-                                        "Time in the power-saving state RC6 (xe: C6).",
-                                        {"device", "gt"}};
-constexpr Metric<Ratio, 2> kRatio{"intel_gpu_rc6_residency_ratio",
-                                  Kind::gauge,
-                                  "Share of the window in the power-saving state RC6 (xe: C6).",
-                                  {"device", "gt"}};
-constexpr Metric<Seconds, 2> kAwake{
-    "intel_gpu_awake_seconds_total", Kind::counter, "Time the GT was held awake by software (i915).", {"device", "gt"}};
+constexpr CounterMetric<Seconds, 2> kResidency{
+    "intel_gpu_rc6_residency_seconds_total", "Time in the power-saving state RC6 (xe: C6).", {"device", "gt"}};
+constexpr GaugeMetric<Ratio, 2> kRatio{
+    "intel_gpu_rc6_residency_ratio", "Share of the window in the power-saving state RC6 (xe: C6).", {"device", "gt"}};
+constexpr CounterMetric<Seconds, 2> kAwake{
+    "intel_gpu_awake_seconds_total", "Time the GT was held awake by software (i915).", {"device", "gt"}};
 
 constexpr std::array<KernelAbsence, 2> kNoRc6{{
     {Driver::i915,

@@ -19,24 +19,20 @@ namespace igpu {
 // GPU; it is sent while the GPU is awake, until the driver answers.
 class HealthFiles final : public HealthPart {
  public:
-  static constexpr Metric<Count, 4> kPcieErrors{
+  static constexpr CounterMetric<Count, 4> kPcieErrors{
       "intel_gpu_pcie_errors_total",
-      Kind::counter,
       "PCIe errors (AER) of the GPU, called endpoint, and of the ports above it, as the kernel counts them.",
       {"device", "port", "severity", "type"}};
-  static constexpr Metric<Flag, 4> kFirmware{
+  static constexpr InfoMetric<Flag, 4> kFirmware{
       "intel_gpu_firmware_info",
-      Kind::info,
       "Firmware that runs on the GPU: HuC with its version (xe), GuC with that of its submission interface (xe).",
       {"device", "uc", "version", "interface"}};
-  static constexpr Metric<Flag, 1> kSurvivability{
+  static constexpr GaugeMetric<Flag, 1> kSurvivability{
       "intel_gpu_survivability_mode",
-      Kind::gauge,
       "Whether xe holds the card in survivability mode: its firmware failed and must be flashed.",
       {"device"}};
-  static constexpr Metric<Flag, 3> kRuntimePm{
+  static constexpr InfoMetric<Flag, 3> kRuntimePm{
       "intel_gpu_runtime_pm_info",
-      Kind::info,
       "Settings of runtime power management: with control on, the GPU never sleeps; d3cold_allowed is 1 or 0.",
       {"device", "control", "d3cold_allowed"}};
 

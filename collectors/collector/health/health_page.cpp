@@ -12,43 +12,35 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Count, 2> kResets{"intel_gpu_resets_total",
-                                   Kind::counter,
-                                   "Resets of the whole GPU that the kernel announced (i915).",
-                                   {"device", "kind"}};
-constexpr Metric<Count, 1> kCoreDumps{"intel_gpu_core_dumps_total",
-                                      Kind::counter,
-                                      "Core dumps that xe made of the GPU; a lower bound of its hangs, because xe "
-                                      "makes no other one for an hour.",
-                                      {"device"}};
-constexpr Metric<Count, 3> kHealthHangs{"intel_gpu_hangs_total",
-                                        Kind::counter,
-                                        "Hangs that the kernel log or BPF programs report.",
-                                        {"device", "kind", "class"}};
-constexpr Metric<Count, 3> kProcessHangs{
+constexpr CounterMetric<Count, 2> kResets{
+    "intel_gpu_resets_total", "Resets of the whole GPU that the kernel announced (i915).", {"device", "kind"}};
+constexpr CounterMetric<Count, 1> kCoreDumps{
+    "intel_gpu_core_dumps_total",
+    "Core dumps that xe made of the GPU; a lower bound of its hangs, because xe "
+    "makes no other one for an hour.",
+    {"device"}};
+constexpr CounterMetric<Count, 3> kHealthHangs{
+    "intel_gpu_hangs_total", "Hangs that the kernel log or BPF programs report.", {"device", "kind", "class"}};
+constexpr CounterMetric<Count, 3> kProcessHangs{
     "intel_gpu_process_hangs_total",
-    Kind::counter,
     "Hangs by the process that the kernel log, BPF programs or, where these name none, "
     "the core dump names (xe, root).",
     {"device", "pid", "comm"}};
-constexpr Metric<Flag, 1> kWedged{"intel_gpu_wedged",
-                                  Kind::gauge,
-                                  "Whether the driver has given the GPU up; it runs nothing until it is rebound.",
-                                  {"device"}};
-constexpr Metric<Seconds, 2> kLastFault{"intel_gpu_last_fault_timestamp_seconds",
-                                        Kind::gauge,
-                                        "Time of the last line or event about a fault of this kind, since 1970.",
-                                        {"device", "kind"}};
-constexpr Metric<Count, 2> kFaultEvents{"intel_gpu_fault_events_total",
-                                        Kind::counter,
-                                        "Lines of the kernel log and events about faults; a storm of them may be one "
-                                        "hang.",
-                                        {"device", "kind"}};
-constexpr Metric<Count, 1> kHealthLost{"intel_gpu_fault_events_lost_total",
-                                       Kind::counter,
-                                       "Times that the kernel overwrote messages before they were read; they may have "
-                                       "reported faults.",
-                                       {"channel"}};
+constexpr GaugeMetric<Flag, 1> kWedged{
+    "intel_gpu_wedged", "Whether the driver has given the GPU up; it runs nothing until it is rebound.", {"device"}};
+constexpr GaugeMetric<Seconds, 2> kLastFault{"intel_gpu_last_fault_timestamp_seconds",
+                                             "Time of the last line or event about a fault of this kind, since 1970.",
+                                             {"device", "kind"}};
+constexpr CounterMetric<Count, 2> kFaultEvents{
+    "intel_gpu_fault_events_total",
+    "Lines of the kernel log and events about faults; a storm of them may be one "
+    "hang.",
+    {"device", "kind"}};
+constexpr CounterMetric<Count, 1> kHealthLost{
+    "intel_gpu_fault_events_lost_total",
+    "Times that the kernel overwrote messages before they were read; they may have "
+    "reported faults.",
+    {"channel"}};
 template <class T, std::size_t A, std::size_t B>
 constexpr std::array<T, A + B> joined(const T (&first)[A], const std::array<T, B>& second) {
   std::array<T, A + B> all{};

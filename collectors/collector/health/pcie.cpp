@@ -8,20 +8,16 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<TransfersPerSecond, 2> kSpeed{"intel_gpu_pcie_link_speed_transfers_per_second",
-                                               Kind::gauge,
-                                               "Speed of the link between card and slot; bound is current or max.",
-                                               {"device", "bound"}};
-constexpr Metric<Lanes, 2> kWidth{"intel_gpu_pcie_link_width_lanes",
-                                  Kind::gauge,
-                                  "Width of the link between card and slot; bound is current or max.",
-                                  {"device", "bound"}};
-constexpr Metric<TransfersPerSecond, 1> kSlotSpeed{"intel_gpu_pcie_slot_speed_transfers_per_second",
-                                                   Kind::gauge,
-                                                   "Highest speed of the slot, whatever card is in it.",
-                                                   {"device"}};
-constexpr Metric<Lanes, 1> kSlotWidth{
-    "intel_gpu_pcie_slot_width_lanes", Kind::gauge, "Lanes of the slot, whatever card is in it.", {"device"}};
+constexpr GaugeMetric<TransfersPerSecond, 2> kSpeed{"intel_gpu_pcie_link_speed_transfers_per_second",
+                                                    "Speed of the link between card and slot; bound is current or max.",
+                                                    {"device", "bound"}};
+constexpr GaugeMetric<Lanes, 2> kWidth{"intel_gpu_pcie_link_width_lanes",
+                                       "Width of the link between card and slot; bound is current or max.",
+                                       {"device", "bound"}};
+constexpr GaugeMetric<TransfersPerSecond, 1> kSlotSpeed{
+    "intel_gpu_pcie_slot_speed_transfers_per_second", "Highest speed of the slot, whatever card is in it.", {"device"}};
+constexpr GaugeMetric<Lanes, 1> kSlotWidth{
+    "intel_gpu_pcie_slot_width_lanes", "Lanes of the slot, whatever card is in it.", {"device"}};
 constexpr std::array<KernelAbsence, 2> kNoLink{{
     {Driver::i915, GpuKind::discrete, "no PCI function in front of the GPU shows a link, as in a virtual machine",
      "read it on the host"},

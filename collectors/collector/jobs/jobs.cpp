@@ -19,15 +19,13 @@ constexpr HistogramMetric<Seconds, 3, kJobBounds.size()> kRun{
     "Time from the start of a job to its end; only jobs whose end is exact.",
     {"device", "class", "source"},
     kJobBounds};
-constexpr Metric<Count, 4> kJobs{"intel_gpu_jobs_total",
-                                 Kind::counter,
-                                 "Jobs by outcome: completed, bound (its end is not known exactly), "
-                                 "long_running (its end is not reported), error, "
-                                 "evicted (its end was lost).",
-                                 {"device", "class", "source", "outcome"}};
-constexpr Metric<Count, 2> kJobLost{
+constexpr CounterMetric<Count, 4> kJobs{"intel_gpu_jobs_total",
+                                        "Jobs by outcome: completed, bound (its end is not known exactly), "
+                                        "long_running (its end is not reported), error, "
+                                        "evicted (its end was lost).",
+                                        {"device", "class", "source", "outcome"}};
+constexpr CounterMetric<Count, 2> kJobLost{
     "intel_gpu_job_events_lost_total",
-    Kind::counter,
     "Events in no histogram: recursion, table_full, unmatched. One count for all GPUs of a driver, repeated at each: "
     "take the maximum, not the sum.",
     {"device", "reason"}};

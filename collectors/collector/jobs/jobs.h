@@ -15,9 +15,8 @@ namespace igpu {
 class JobsCollector final : public Collector {
  public:
   // VideoJobs adds its samples: it needs the processes of the whole machine.
-  static constexpr Metric<Count, 3> kProcessVideoJobs{
+  static constexpr CounterMetric<Count, 3> kProcessVideoJobs{
       "intel_gpu_process_video_jobs_total",
-      Kind::counter,
       "Jobs of the process that the video engines have done. A picture is one job or more: docs/tracing.md.",
       {"device", "pid", "comm"}};
 

@@ -13,70 +13,52 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Count, 3> kResources{"intel_gpu_level_zero_resources",
-                                      Kind::gauge,
-                                      "Live resources of a Level Zero program by kind.",
-                                      {"pid", "comm", "resource"}};
-constexpr Metric<Count, 3> kResourcesPeak{"intel_gpu_level_zero_resources_peak",
-                                          Kind::gauge,
-                                          "The most live resources of this kind at once so far.",
-                                          {"pid", "comm", "resource"}};
-constexpr Metric<Count, 3> kCreated{"intel_gpu_level_zero_resources_created_total",
-                                    Kind::counter,
-                                    "Resources that the program created.",
-                                    {"pid", "comm", "resource"}};
-constexpr Metric<Count, 3> kDestroyed{"intel_gpu_level_zero_resources_destroyed_total",
-                                      Kind::counter,
-                                      "Resources that the program destroyed.",
-                                      {"pid", "comm", "resource"}};
-constexpr Metric<Bytes, 3> kLevelZeroMemory{"intel_gpu_level_zero_memory_bytes",
-                                            Kind::gauge,
-                                            "Bytes of the program's live allocations, as requested.",
-                                            {"pid", "comm", "memory"}};
-constexpr Metric<Bytes, 3> kMemoryPeak{"intel_gpu_level_zero_memory_peak_bytes",
-                                       Kind::gauge,
-                                       "The most bytes allocated at once so far.",
-                                       {"pid", "comm", "memory"}};
-constexpr Metric<Bytes, 3> kAllocated{"intel_gpu_level_zero_memory_allocated_bytes_total",
-                                      Kind::counter,
-                                      "Bytes of all allocations so far, freed or not.",
-                                      {"pid", "comm", "memory"}};
-constexpr Metric<Count, 3> kCalls{"intel_gpu_level_zero_calls_total",
-                                  Kind::counter,
-                                  "Calls of a tracked function: those that create, destroy, append or reset.",
-                                  {"pid", "comm", "function"}};
-constexpr Metric<Count, 3> kErrors{"intel_gpu_level_zero_errors_total",
-                                   Kind::counter,
-                                   "Calls of a tracked function that returned an error.",
-                                   {"pid", "comm", "function"}};
-constexpr Metric<Count, 2> kInvalidDestroys{
+constexpr GaugeMetric<Count, 3> kResources{
+    "intel_gpu_level_zero_resources", "Live resources of a Level Zero program by kind.", {"pid", "comm", "resource"}};
+constexpr GaugeMetric<Count, 3> kResourcesPeak{"intel_gpu_level_zero_resources_peak",
+                                               "The most live resources of this kind at once so far.",
+                                               {"pid", "comm", "resource"}};
+constexpr CounterMetric<Count, 3> kCreated{
+    "intel_gpu_level_zero_resources_created_total", "Resources that the program created.", {"pid", "comm", "resource"}};
+constexpr CounterMetric<Count, 3> kDestroyed{"intel_gpu_level_zero_resources_destroyed_total",
+                                             "Resources that the program destroyed.",
+                                             {"pid", "comm", "resource"}};
+constexpr GaugeMetric<Bytes, 3> kLevelZeroMemory{"intel_gpu_level_zero_memory_bytes",
+                                                 "Bytes of the program's live allocations, as requested.",
+                                                 {"pid", "comm", "memory"}};
+constexpr GaugeMetric<Bytes, 3> kMemoryPeak{
+    "intel_gpu_level_zero_memory_peak_bytes", "The most bytes allocated at once so far.", {"pid", "comm", "memory"}};
+constexpr CounterMetric<Bytes, 3> kAllocated{"intel_gpu_level_zero_memory_allocated_bytes_total",
+                                             "Bytes of all allocations so far, freed or not.",
+                                             {"pid", "comm", "memory"}};
+constexpr CounterMetric<Count, 3> kCalls{"intel_gpu_level_zero_calls_total",
+                                         "Calls of a tracked function: those that create, destroy, append or reset.",
+                                         {"pid", "comm", "function"}};
+constexpr CounterMetric<Count, 3> kErrors{"intel_gpu_level_zero_errors_total",
+                                          "Calls of a tracked function that returned an error.",
+                                          {"pid", "comm", "function"}};
+constexpr CounterMetric<Count, 2> kInvalidDestroys{
     "intel_gpu_level_zero_invalid_destroys_total",
-    Kind::counter,
     "Handles that the driver destroyed although the program never created them or had already destroyed them.",
     {"pid", "comm"}};
-constexpr Metric<Count, 2> kUntracked{"intel_gpu_level_zero_untracked_resources_total",
-                                      Kind::counter,
-                                      "Resources that are in no other series because the tracker had no memory left.",
-                                      {"pid", "comm"}};
-constexpr Metric<Count, 3> kEnded{
+constexpr CounterMetric<Count, 2> kUntracked{
+    "intel_gpu_level_zero_untracked_resources_total",
+    "Resources that are in no other series because the tracker had no memory left.",
+    {"pid", "comm"}};
+constexpr GaugeMetric<Count, 3> kEnded{
     "intel_gpu_level_zero_ended",
-    Kind::gauge,
     "Programs that ended: by exit, or killed (also by exec, _exit or a crash). Kept for a while after the end.",
     {"pid", "comm", "how"}};
-constexpr Metric<Count, 3> kLeaked{"intel_gpu_level_zero_leaked_resources",
-                                   Kind::gauge,
-                                   "Resources that an ended program had not destroyed.",
-                                   {"pid", "comm", "resource"}};
-constexpr Metric<Bytes, 3> kLeakedBytes{"intel_gpu_level_zero_leaked_bytes",
-                                        Kind::gauge,
-                                        "Bytes that an ended program had not freed.",
-                                        {"pid", "comm", "memory"}};
-constexpr Metric<Count, 1> kRejected{"intel_gpu_level_zero_pages_rejected_total",
-                                     Kind::counter,
-                                     "Files in the tracker's folder that were rejected; too_many and "
-                                     "too_many_series: left out beyond the limits of files "
-                                     "and series.",
-                                     {"reason"}};
+constexpr GaugeMetric<Count, 3> kLeaked{"intel_gpu_level_zero_leaked_resources",
+                                        "Resources that an ended program had not destroyed.",
+                                        {"pid", "comm", "resource"}};
+constexpr GaugeMetric<Bytes, 3> kLeakedBytes{
+    "intel_gpu_level_zero_leaked_bytes", "Bytes that an ended program had not freed.", {"pid", "comm", "memory"}};
+constexpr CounterMetric<Count, 1> kRejected{"intel_gpu_level_zero_pages_rejected_total",
+                                            "Files in the tracker's folder that were rejected; too_many and "
+                                            "too_many_series: left out beyond the limits of files "
+                                            "and series.",
+                                            {"reason"}};
 constexpr FeatureDescriptor kLevelZeroFeature{
     "level_zero", "Resources of Level Zero programs that run with the tracker (docs/level-zero.md).",
     Need::tracker_folder, true};

@@ -9,9 +9,8 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Bytes, 2> kBandwidth{
+constexpr CounterMetric<Bytes, 2> kBandwidth{
     "intel_gpu_memory_bandwidth_bytes_total",
-    Kind::counter,
     "Bytes transferred by the memory controllers of an integrated GPU's processor, for the GPU and everything else.",
     {"device", "direction"}};
 constexpr FeatureDescriptor kImcFeature{"memory_bandwidth", "Memory traffic of the processor (integrated GPUs).",

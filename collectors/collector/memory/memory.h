@@ -13,10 +13,10 @@ namespace igpu {
 // reopened when its device disappears.
 class MemoryCollector final : public Collector {
  public:
-  static constexpr Metric<Bytes, 2> kSize{
-      "intel_gpu_memory_size_bytes", Kind::gauge, "Size of a memory region.", {"device", "memory_region"}};
-  static constexpr Metric<Bytes, 2> kUsed{
-      "intel_gpu_memory_used_bytes", Kind::gauge, "Allocated memory of a memory region.", {"device", "memory_region"}};
+  static constexpr GaugeMetric<Bytes, 2> kSize{
+      "intel_gpu_memory_size_bytes", "Size of a memory region.", {"device", "memory_region"}};
+  static constexpr GaugeMetric<Bytes, 2> kUsed{
+      "intel_gpu_memory_used_bytes", "Allocated memory of a memory region.", {"device", "memory_region"}};
   static constexpr std::array<KernelAbsence, 3> kNoSize{{
       {Driver::i915,
        {},

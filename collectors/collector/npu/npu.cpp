@@ -14,40 +14,32 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Flag, 4> kNpuInfoMetric{"intel_npu_info",
-                                         Kind::info,
-                                         "Identity of the NPU (neural processing unit); the value is 1.",
-                                         {"device", "accel", "device_id", "name"}};
-constexpr Metric<Seconds, 1> kNpuBusy{
+constexpr InfoMetric<Flag, 4> kNpuInfoMetric{"intel_npu_info",
+                                             "Identity of the NPU (neural processing unit); the value is 1.",
+                                             {"device", "accel", "device_id", "name"}};
+constexpr CounterMetric<Seconds, 1> kNpuBusy{
     "intel_npu_busy_seconds_total",
-    Kind::counter,
     "Time with at least one job submitted, waiting included; an upper bound of the NPU's real use.",
     {"device"}};
-constexpr Metric<Ratio, 1> kNpuBusyRatio{"intel_npu_busy_ratio",
-                                         Kind::gauge,
-                                         "Share of the window with at least one job submitted; an upper bound.",
-                                         {"device"}};
-constexpr Metric<Bytes, 1> kNpuMemory{
-    "intel_npu_memory_resident_bytes", Kind::gauge, "System memory that the NPU's buffers hold now.", {"device"}};
-constexpr Metric<Hertz, 2> kNpuFrequency{"intel_npu_frequency_hertz",
-                                         Kind::gauge,
-                                         "Clock: current (0 while the NPU idles) and max, the highest of the hardware.",
-                                         {"device", "bound"}};
-constexpr Metric<Flag, 1> kNpuSuspended{
-    "intel_npu_runtime_suspended", Kind::gauge, "Whether the NPU is asleep (runtime power management).", {"device"}};
-constexpr Metric<Count, 1> kRecoveries{"intel_npu_recoveries_total",
-                                       Kind::counter,
-                                       "Times that the driver reset the NPU after a hang or an error.",
-                                       {"device"}};
-constexpr Metric<Joules, 1> kEnergy{
-    "intel_npu_energy_joules_total", Kind::counter, "Energy that the NPU has used.", {"device"}};
-constexpr Metric<Watts, 1> kPower{
-    "intel_npu_power_watts", Kind::gauge, "Mean power of the NPU over the window.", {"device"}};
-constexpr Metric<Celsius, 1> kNpuTemperature{
-    "intel_npu_temperature_celsius", Kind::gauge, "Temperature of the NPU.", {"device"}};
-constexpr Metric<Bytes, 5> kProcessMemory{
+constexpr GaugeMetric<Ratio, 1> kNpuBusyRatio{
+    "intel_npu_busy_ratio", "Share of the window with at least one job submitted; an upper bound.", {"device"}};
+constexpr GaugeMetric<Bytes, 1> kNpuMemory{
+    "intel_npu_memory_resident_bytes", "System memory that the NPU's buffers hold now.", {"device"}};
+constexpr GaugeMetric<Hertz, 2> kNpuFrequency{
+    "intel_npu_frequency_hertz",
+    "Clock: current (0 while the NPU idles) and max, the highest of the hardware.",
+    {"device", "bound"}};
+constexpr GaugeMetric<Flag, 1> kNpuSuspended{
+    "intel_npu_runtime_suspended", "Whether the NPU is asleep (runtime power management).", {"device"}};
+constexpr CounterMetric<Count, 1> kRecoveries{
+    "intel_npu_recoveries_total", "Times that the driver reset the NPU after a hang or an error.", {"device"}};
+constexpr CounterMetric<Joules, 1> kEnergy{
+    "intel_npu_energy_joules_total", "Energy that the NPU has used.", {"device"}};
+constexpr GaugeMetric<Watts, 1> kPower{"intel_npu_power_watts", "Mean power of the NPU over the window.", {"device"}};
+constexpr GaugeMetric<Celsius, 1> kNpuTemperature{
+    "intel_npu_temperature_celsius", "Temperature of the NPU.", {"device"}};
+constexpr GaugeMetric<Bytes, 5> kProcessMemory{
     "intel_npu_process_memory_bytes",
-    Kind::gauge,
     "Memory of the process's NPU buffers by region and state; a shared buffer counts in full for each process that "
     "holds it.",
     {"device", "pid", "comm", "memory_region", "state"}};

@@ -11,29 +11,25 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Celsius, 2> kHwmonTemperature{"intel_gpu_temperature_celsius",
-                                               Kind::gauge,
-                                               "Temperature by sensor; for an integrated GPU, that of the CPU package.",
-                                               {"device", "sensor"}};
-constexpr Metric<Celsius, 3> kTemperatureLimit{
+constexpr GaugeMetric<Celsius, 2> kHwmonTemperature{
+    "intel_gpu_temperature_celsius",
+    "Temperature by sensor; for an integrated GPU, that of the CPU package.",
+    {"device", "sensor"}};
+constexpr GaugeMetric<Celsius, 3> kTemperatureLimit{
     "intel_gpu_temperature_limit_celsius",
-    Kind::gauge,
     "Temperature limits: crit (the hardware throttles or warns), emergency (it shuts down).",
     {"device", "sensor", "limit"}};
-constexpr Metric<Rpm, 2> kFan{
-    "intel_gpu_fan_speed_rpm", Kind::gauge, "Fan speed; 0 while the fan is stopped.", {"device", "fan"}};
-constexpr Metric<Volts, 2> kVoltage{"intel_gpu_voltage_volts", Kind::gauge, "Voltage.", {"device", "domain"}};
-constexpr Metric<Watts, 3> kPowerLimit{
+constexpr GaugeMetric<Rpm, 2> kFan{
+    "intel_gpu_fan_speed_rpm", "Fan speed; 0 while the fan is stopped.", {"device", "fan"}};
+constexpr GaugeMetric<Volts, 2> kVoltage{"intel_gpu_voltage_volts", "Voltage.", {"device", "domain"}};
+constexpr GaugeMetric<Watts, 3> kPowerLimit{
     "intel_gpu_power_limit_watts",
-    Kind::gauge,
     "Power limits: max (sustained), cap (short-term), rated_max (factory default), crit (peak); absent while not set.",
     {"device", "domain", "limit"}};
-constexpr Metric<Ratio, 1> kPowerShare{"intel_gpu_power_limit_ratio",
-                                       Kind::gauge,
-                                       "Power as a share of the limit; Windows does not report watts.",
-                                       {"device"}};
-constexpr Metric<Amperes, 2> kCurrentLimit{
-    "intel_gpu_current_limit_amperes", Kind::gauge, "Peak current limit.", {"device", "domain"}};
+constexpr GaugeMetric<Ratio, 1> kPowerShare{
+    "intel_gpu_power_limit_ratio", "Power as a share of the limit; Windows does not report watts.", {"device"}};
+constexpr GaugeMetric<Amperes, 2> kCurrentLimit{
+    "intel_gpu_current_limit_amperes", "Peak current limit.", {"device", "domain"}};
 
 constexpr std::array<KernelAbsence, 4> kNoTemperature{{
     {{},

@@ -12,44 +12,34 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Bytes, 5> kFdinfoMemory{
+constexpr GaugeMetric<Bytes, 5> kFdinfoMemory{
     "intel_gpu_process_memory_bytes",
-    Kind::gauge,
     "GPU memory of the process by region and state; a shared buffer counts in full for each process that holds it.",
     {"device", "pid", "comm", "memory_region", "state"}};
-constexpr Metric<Seconds, 4> kFdinfoBusy{"intel_gpu_process_engine_busy_seconds_total",
-                                         Kind::counter,
-                                         "Engine time of the process, summed over the engines of the class; on xe "
-                                         "without access to the render node, from the second scrape on.",
-                                         {"device", "pid", "comm", "class"}};
-constexpr Metric<Ratio, 4> kFdinfoBusyRatio{"intel_gpu_process_engine_busy_ratio",
-                                            Kind::gauge,
-                                            "Share of the class's capacity that the process used over the window.",
-                                            {"device", "pid", "comm", "class"}};
-constexpr Metric<Count, 3> kFdinfoClients{"intel_gpu_process_clients",
-                                          Kind::gauge,
-                                          "DRM clients of the GPU that the process holds.",
-                                          {"device", "pid", "comm"}};
-constexpr Metric<Count, 8> kProcessInfo{
+constexpr CounterMetric<Seconds, 4> kFdinfoBusy{
+    "intel_gpu_process_engine_busy_seconds_total",
+    "Engine time of the process, summed over the engines of the class; on xe "
+    "without access to the render node, from the second scrape on.",
+    {"device", "pid", "comm", "class"}};
+constexpr GaugeMetric<Ratio, 4> kFdinfoBusyRatio{"intel_gpu_process_engine_busy_ratio",
+                                                 "Share of the class's capacity that the process used over the window.",
+                                                 {"device", "pid", "comm", "class"}};
+constexpr GaugeMetric<Count, 3> kFdinfoClients{
+    "intel_gpu_process_clients", "DRM clients of the GPU that the process holds.", {"device", "pid", "comm"}};
+constexpr InfoMetric<Count, 8> kProcessInfo{
     "intel_gpu_process_info",
-    Kind::info,
     "User, cgroup and systemd unit of the process; container_id and pod_uid come from its cgroup.",
     {"device", "pid", "comm", "user", "cgroup", "container_id", "pod_uid", "systemd_unit"}};
-constexpr Metric<Seconds, 3> kFdinfoCpu{"intel_gpu_process_cpu_seconds_total",
-                                        Kind::counter,
-                                        "CPU time of the process, user and system.",
-                                        {"device", "pid", "comm"}};
-constexpr Metric<Bytes, 3> kFdinfoResident{"intel_gpu_process_resident_memory_bytes",
-                                           Kind::gauge,
-                                           "Resident main memory of the process.",
-                                           {"device", "pid", "comm"}};
-constexpr Metric<Bytes, 3> kVirtual{
-    "intel_gpu_process_virtual_memory_bytes", Kind::gauge, "Virtual memory of the process.", {"device", "pid", "comm"}};
-constexpr Metric<Count, 1> kFdinfoProcesses{
-    "intel_gpu_processes", Kind::gauge, "Visible processes that hold a client of the GPU.", {"device"}};
-constexpr Metric<Count, 1> kDropped{
+constexpr CounterMetric<Seconds, 3> kFdinfoCpu{
+    "intel_gpu_process_cpu_seconds_total", "CPU time of the process, user and system.", {"device", "pid", "comm"}};
+constexpr GaugeMetric<Bytes, 3> kFdinfoResident{
+    "intel_gpu_process_resident_memory_bytes", "Resident main memory of the process.", {"device", "pid", "comm"}};
+constexpr GaugeMetric<Bytes, 3> kVirtual{
+    "intel_gpu_process_virtual_memory_bytes", "Virtual memory of the process.", {"device", "pid", "comm"}};
+constexpr GaugeMetric<Count, 1> kFdinfoProcesses{
+    "intel_gpu_processes", "Visible processes that hold a client of the GPU.", {"device"}};
+constexpr GaugeMetric<Count, 1> kDropped{
     "intel_gpu_processes_dropped",
-    Kind::gauge,
     "Processes without series of their own: those beyond --collector.fdinfo.max-processes that used the GPU least.",
     {"device"}};
 constexpr FeatureDescriptor kFdinfoProcessesFeature{

@@ -12,24 +12,20 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Ratio, 5> kBusyMax{
+constexpr GaugeMetric<Ratio, 5> kBusyMax{
     "intel_gpu_engine_busy_ratio_max",
-    Kind::gauge,
     "Largest sample of the share of time in which the engine was busy, since this client's previous scrape.",
     {"device", "gt", "engine", "class", "source"}};
-constexpr Metric<Ratio, 5> kBusyMin{
+constexpr GaugeMetric<Ratio, 5> kBusyMin{
     "intel_gpu_engine_busy_ratio_min",
-    Kind::gauge,
     "Smallest sample of the share of time in which the engine was busy, since this client's previous scrape.",
     {"device", "gt", "engine", "class", "source"}};
-constexpr Metric<Watts, 3> kPowerMax{"intel_gpu_power_watts_max",
-                                     Kind::gauge,
-                                     "Largest sample of the power since this client's previous scrape; a "
-                                     "sample covers at least a quarter of a second.",
-                                     {"device", "domain", "source"}};
-constexpr Metric<Hertz, 2> kFrequencyMin{
+constexpr GaugeMetric<Watts, 3> kPowerMax{"intel_gpu_power_watts_max",
+                                          "Largest sample of the power since this client's previous scrape; a "
+                                          "sample covers at least a quarter of a second.",
+                                          {"device", "domain", "source"}};
+constexpr GaugeMetric<Hertz, 2> kFrequencyMin{
     "intel_gpu_frequency_hertz_min",
-    Kind::gauge,
     "Smallest sample of the actual frequency since this client's previous scrape, while the GT was not parked.",
     {"device", "gt"}};
 constexpr HistogramMetric<Ratio, 4, sampling::kUtilizationBounds.size()> kUtilization{
@@ -37,22 +33,20 @@ constexpr HistogramMetric<Ratio, 4, sampling::kUtilizationBounds.size()> kUtiliz
     "Samples of the share of time in which the engine was busy.",
     {"device", "gt", "engine", "class"},
     sampling::kUtilizationBounds};
-constexpr Metric<Seconds, 4> kSaturated{"intel_gpu_engine_saturated_seconds_total",
-                                        Kind::counter,
-                                        "Time in samples that were at least as busy as --sample.saturated.",
-                                        {"device", "gt", "engine", "class"}};
+constexpr CounterMetric<Seconds, 4> kSaturated{"intel_gpu_engine_saturated_seconds_total",
+                                               "Time in samples that were at least as busy as --sample.saturated.",
+                                               {"device", "gt", "engine", "class"}};
 constexpr HistogramMetric<Seconds, 4, sampling::kGapBounds.size()> kGaps{
     "intel_gpu_engine_idle_gaps_seconds",
     "How long a working engine was less than 5 % busy before it worked again; at most a minute.",
     {"device", "gt", "engine", "class"},
     sampling::kGapBounds};
-constexpr Metric<Seconds, 3> kSamplesThrottled{
+constexpr CounterMetric<Seconds, 3> kSamplesThrottled{
     "intel_gpu_throttled_seconds_total",
-    Kind::counter,
     "Samples in which this reason limited the frequency, as time; only while the GPU is in use.",
     {"device", "gt", "reason"}};
-constexpr Metric<Count, 0> kMissed{
-    "intel_gpu_exporter_samples_missed_total", Kind::counter,
+constexpr CounterMetric<Count, 0> kMissed{
+    "intel_gpu_exporter_samples_missed_total",
     "Samples that were due and not taken, because the machine was too busy or a reading took too long."};
 constexpr std::array<KernelAbsence, 2> kNoPmu{{
     {Driver::i915, {}, "this kernel's i915 driver has no PMU, or not the events of the engines", "Linux 4.16 or newer"},

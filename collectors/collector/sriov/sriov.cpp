@@ -13,41 +13,34 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Count, 2> kVfs{"intel_gpu_vfs",
-                                Kind::gauge,
-                                "SR-IOV virtual functions: those that are enabled, and how many there can be.",
-                                {"device", "state"}};
-constexpr Metric<Count, 5> kVfInfo{
+constexpr GaugeMetric<Count, 2> kVfs{"intel_gpu_vfs",
+                                     "SR-IOV virtual functions: those that are enabled, and how many there can be.",
+                                     {"device", "state"}};
+constexpr InfoMetric<Count, 5> kVfInfo{
     "intel_gpu_vf_info",
-    Kind::info,
     "Driver of the virtual function (none: it is not bound), and the virtual machine that holds it; the value is 1.",
     {"device", "vf", "vf_address", "driver", "workload"}};
-constexpr Metric<Seconds, 5> kSriovBusy{
+constexpr CounterMetric<Seconds, 5> kSriovBusy{
     "intel_gpu_vf_engine_busy_seconds_total",
-    Kind::counter,
     "Time that the engine worked for the virtual function, as the physical function's PMU counts it.",
     {"device", "vf", "gt", "engine", "class"}};
-constexpr Metric<Ratio, 5> kSriovBusyRatio{
+constexpr GaugeMetric<Ratio, 5> kSriovBusyRatio{
     "intel_gpu_vf_engine_busy_ratio",
-    Kind::gauge,
     "Share of the window in which the engine worked for the virtual function; of the engine's time, not of the "
     "function's share of it.",
     {"device", "vf", "gt", "engine", "class"}};
-constexpr Metric<Seconds, 2> kQuantum{
+constexpr GaugeMetric<Seconds, 2> kQuantum{
     "intel_gpu_vf_exec_quantum_seconds",
-    Kind::gauge,
     "Longest time for which the virtual function may use an engine before the next one's turn; 0: not limited.",
     {"device", "vf"}};
-constexpr Metric<Seconds, 2> kPreempt{
+constexpr GaugeMetric<Seconds, 2> kPreempt{
     "intel_gpu_vf_preempt_timeout_seconds",
-    Kind::gauge,
     "Time that work of the virtual function has to make way before it is stopped; 0: not limited.",
     {"device", "vf"}};
-constexpr Metric<Bytes, 2> kVramQuota{
-    "intel_gpu_vf_vram_quota_bytes", Kind::gauge, "Card memory that the virtual function may use.", {"device", "vf"}};
-constexpr Metric<Count, 3> kAdverse{
+constexpr GaugeMetric<Bytes, 2> kVramQuota{
+    "intel_gpu_vf_vram_quota_bytes", "Card memory that the virtual function may use.", {"device", "vf"}};
+constexpr CounterMetric<Count, 3> kAdverse{
     "intel_gpu_vf_adverse_events_total",
-    Kind::counter,
     "Times that the firmware reported the virtual function for faults, resets, or an excess of interrupts.",
     {"device", "vf", "kind"}};
 

@@ -17,47 +17,37 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Seconds, 3> kWorkloadBusy{
+constexpr CounterMetric<Seconds, 3> kWorkloadBusy{
     "intel_gpu_workload_engine_busy_seconds_total",
-    Kind::counter,
     "Engine time of the workload, added up over the engines of the class; what its ended processes used stays in it.",
     {"device", "workload", "class"}};
-constexpr Metric<Ratio, 3> kWorkloadBusyRatio{"intel_gpu_workload_engine_busy_ratio",
-                                              Kind::gauge,
-                                              "Share of the class's capacity that the workload used over the window.",
-                                              {"device", "workload", "class"}};
-constexpr Metric<Bytes, 5> kWorkloadMemory{
+constexpr GaugeMetric<Ratio, 3> kWorkloadBusyRatio{
+    "intel_gpu_workload_engine_busy_ratio",
+    "Share of the class's capacity that the workload used over the window.",
+    {"device", "workload", "class"}};
+constexpr GaugeMetric<Bytes, 5> kWorkloadMemory{
     "intel_gpu_workload_memory_bytes",
-    Kind::gauge,
     "Memory of the workload's GPU buffers by region and state, as its clients report it (fdinfo) and as the kernel "
     "charged its cgroups (dmem).",
     {"device", "workload", "memory_region", "state", "source"}};
-constexpr Metric<Count, 2> kWorkloadClients{"intel_gpu_workload_clients",
-                                            Kind::gauge,
-                                            "DRM clients of the GPU that the workload holds.",
-                                            {"device", "workload"}};
-constexpr Metric<Count, 1> kWorkloadProcesses{"intel_gpu_workload_processes",
-                                              Kind::gauge,
-                                              "Processes of the workload: holders of clients and those below them.",
-                                              {"workload"}};
-constexpr Metric<Count, 1> kStarted{
-    "intel_gpu_workload_started_total", Kind::counter, "DRM clients that began.", {"workload"}};
-constexpr Metric<Seconds, 2> kWorkloadCpu{"intel_gpu_workload_cpu_seconds_total",
-                                          Kind::counter,
-                                          "CPU time of the workload's process tree since it was first seen.",
-                                          {"workload", "mode"}};
-constexpr Metric<Bytes, 1> kWorkloadResident{"intel_gpu_workload_resident_memory_bytes",
-                                             Kind::gauge,
-                                             "Resident main memory of the workload's process tree.",
-                                             {"workload"}};
-constexpr Metric<Bytes, 1> kWorkloadRead{"intel_gpu_workload_disk_read_bytes_total",
-                                         Kind::counter,
-                                         "Bytes that the workload's process tree read from storage.",
-                                         {"workload"}};
-constexpr Metric<Bytes, 1> kWritten{"intel_gpu_workload_disk_written_bytes_total",
-                                    Kind::counter,
-                                    "Bytes that the workload's process tree wrote towards storage.",
-                                    {"workload"}};
+constexpr GaugeMetric<Count, 2> kWorkloadClients{
+    "intel_gpu_workload_clients", "DRM clients of the GPU that the workload holds.", {"device", "workload"}};
+constexpr GaugeMetric<Count, 1> kWorkloadProcesses{
+    "intel_gpu_workload_processes",
+    "Processes of the workload: holders of clients and those below them.",
+    {"workload"}};
+constexpr CounterMetric<Count, 1> kStarted{"intel_gpu_workload_started_total", "DRM clients that began.", {"workload"}};
+constexpr CounterMetric<Seconds, 2> kWorkloadCpu{"intel_gpu_workload_cpu_seconds_total",
+                                                 "CPU time of the workload's process tree since it was first seen.",
+                                                 {"workload", "mode"}};
+constexpr GaugeMetric<Bytes, 1> kWorkloadResident{
+    "intel_gpu_workload_resident_memory_bytes", "Resident main memory of the workload's process tree.", {"workload"}};
+constexpr CounterMetric<Bytes, 1> kWorkloadRead{"intel_gpu_workload_disk_read_bytes_total",
+                                                "Bytes that the workload's process tree read from storage.",
+                                                {"workload"}};
+constexpr CounterMetric<Bytes, 1> kWritten{"intel_gpu_workload_disk_written_bytes_total",
+                                           "Bytes that the workload's process tree wrote towards storage.",
+                                           {"workload"}};
 constexpr HistogramMetric<Seconds, 4, kJobBounds.size()> kJobQueue{
     "intel_gpu_workload_job_queue_seconds",
     "Time from the submission of a job by the workload to its start.",
@@ -68,23 +58,18 @@ constexpr HistogramMetric<Seconds, 4, kJobBounds.size()> kJobRun{
     "Time from the start of a job of the workload to its end; only jobs whose end is exact.",
     {"device", "workload", "class", "source"},
     kJobBounds};
-constexpr Metric<Count, 5> kWorkloadJobs{"intel_gpu_workload_jobs_total",
-                                         Kind::counter,
-                                         "Jobs of the workload by outcome, as intel_gpu_jobs_total.",
-                                         {"device", "workload", "class", "source", "outcome"}};
-constexpr Metric<Count, 2> kVideoJobs{
+constexpr CounterMetric<Count, 5> kWorkloadJobs{"intel_gpu_workload_jobs_total",
+                                                "Jobs of the workload by outcome, as intel_gpu_jobs_total.",
+                                                {"device", "workload", "class", "source", "outcome"}};
+constexpr CounterMetric<Count, 2> kVideoJobs{
     "intel_gpu_workload_video_jobs_total",
-    Kind::counter,
     "Jobs of the workload that the video engines have done, as intel_gpu_process_video_jobs_total; those of ended "
     "processes stay in it.",
     {"device", "workload"}};
-constexpr Metric<Count, 3> kWorkloadHangs{"intel_gpu_workload_hangs_total",
-                                          Kind::counter,
-                                          "Hangs that a process of the workload caused.",
-                                          {"device", "workload", "kind"}};
-constexpr Metric<Count, 8> kWorkloadInfo{
+constexpr CounterMetric<Count, 3> kWorkloadHangs{
+    "intel_gpu_workload_hangs_total", "Hangs that a process of the workload caused.", {"device", "workload", "kind"}};
+constexpr InfoMetric<Count, 8> kWorkloadInfo{
     "intel_gpu_workload_info",
-    Kind::info,
     "Kind and names of the workload; names of pods and containers come from the host's own files.",
     {"workload", "kind", "namespace", "pod", "container", "container_id", "pod_uid", "systemd_unit"}};
 constexpr FeatureDescriptor kWorkloads{"workloads", "Use of the GPUs by groups of processes.", Need::other_processes,

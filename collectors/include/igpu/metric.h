@@ -13,8 +13,8 @@
 // Metric descriptors. Every metric is declared once, as a constexpr Metric<> beside its collector; the
 // reference (METRICS.md), --help, both text formats and the tests read these descriptors.
 //
-//   inline constexpr Metric<Seconds, 3> kBusy{"intel_gpu_engine_busy_seconds_total", Kind::counter,
-//                                             "Time the engine was busy.", {"device", "gt", "engine"}};
+//   inline constexpr CounterMetric<Seconds, 3> kBusy{"intel_gpu_engine_busy_seconds_total",
+//                                                    "Time the engine was busy.", {"device", "gt", "engine"}};
 //
 // A histogram also has the upper bounds of its buckets:
 //
@@ -85,6 +85,23 @@ struct Metric : MetricDescriptor {
     check_descriptor(*this);
   }
 };
+
+// The same with the kind in its type.
+template <Kind K, class Q, std::size_t N>
+struct MetricOfKind : Metric<Q, N> {
+  template <std::size_t M>
+  requires(M == N) consteval MetricOfKind(std::string_view metric_name, std::string_view metric_help,
+                                          const std::string_view (&labels)[M])
+      : Metric<Q, N>(metric_name, K, metric_help, labels) {}
+  consteval MetricOfKind(std::string_view metric_name, std::string_view metric_help) requires(N == 0)
+      : Metric<Q, N>(metric_name, K, metric_help) {}
+};
+template <class Q, std::size_t N>
+using CounterMetric = MetricOfKind<Kind::counter, Q, N>;
+template <class Q, std::size_t N>
+using GaugeMetric = MetricOfKind<Kind::gauge, Q, N>;
+template <class Q, std::size_t N>
+using InfoMetric = MetricOfKind<Kind::info, Q, N>;
 
 // B bounds: B + 1 buckets.
 template <class Q, std::size_t N, std::size_t B>
