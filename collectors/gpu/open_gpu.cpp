@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -25,7 +24,6 @@
 #include "model/rules.h"
 #include "run/advice.h"
 #include "run/configuration.h"
-#include "run/machine_parts.h"
 #include "run/registry.h"
 
 namespace igpu {

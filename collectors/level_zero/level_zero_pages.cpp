@@ -2,7 +2,6 @@
 #include "level_zero/level_zero_pages.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>

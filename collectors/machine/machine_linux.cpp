@@ -6,11 +6,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <string>
 
 #include "base/scan.h"
 #include "igpu/unique_fd.h"

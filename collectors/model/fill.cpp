@@ -2,10 +2,8 @@
 #include "model/fill.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <deque>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>

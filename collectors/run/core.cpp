@@ -2,10 +2,7 @@
 #include "run/core.h"
 
 #include <algorithm>
-#include <exception>
 #include <set>
-
-#include "kernel/device/discovery.h"
 
 namespace igpu {
 namespace {

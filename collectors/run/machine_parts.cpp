@@ -8,7 +8,6 @@
 
 #include "fake/capture/replay.h"
 #include "fake/simulation/simulation.h"
-#include "igpu/monitor.h"
 #include "machine/gpu_adapters.h"
 #include "run/early_access.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "igpu/metric.h"
+#include "collector/collector.h"
 
 // Metrics that the registry writes about the scrape itself.
 namespace igpu {
@@ -39,15 +39,8 @@ inline constexpr GaugeMetric<Flag, 2> kFeatureMissing{
     "features do not count.",
     {"device", "feature"}};
 
-inline constexpr const MetricDescriptor* kRegistryMetrics[] = {&kDevices,
-                                                               &kCollectorSuccess,
-                                                               &kCollectorDuration,
-                                                               &kClientWalkDuration,
-                                                               &kClientWalkComplete,
-                                                               &kClientBlocksSkipped,
-                                                               &kClientFinderInfo,
-                                                               &kClientScanAge,
-                                                               &kFeatureAvailable,
-                                                               &kFeatureMissing};
+inline constexpr auto kRegistryMetrics =
+    kListOf<MetricDescriptor, kDevices, kCollectorSuccess, kCollectorDuration, kClientWalkDuration, kClientWalkComplete,
+            kClientBlocksSkipped, kClientFinderInfo, kClientScanAge, kFeatureAvailable, kFeatureMissing>;
 
 }  // namespace igpu

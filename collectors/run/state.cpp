@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/state.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "run/run.h"
 
 namespace igpu {

@@ -2,7 +2,6 @@
 #include "trace/job_counts.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 #include <numeric>
 

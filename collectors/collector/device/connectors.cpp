@@ -22,10 +22,9 @@ constexpr InfoMetric<Flag, 3> kConnectorInfoMetric{"intel_gpu_connector_info",
 constexpr CounterMetric<Count, 2> kHotplugs{"intel_gpu_hotplug_events_total",
                                             "Times that the kernel announced that something was plugged in or out.",
                                             {"device", "connector"}};
-constexpr CounterMetric<Count, 0> kConnectorLost{
-    "intel_gpu_hotplug_events_lost_total",
-    "Times that the kernel dropped uevents before they were read; some may have announced "
-    "that something was plugged in or out."};
+constexpr CounterMetric<Count, 0> kConnectorLost{"intel_gpu_hotplug_events_lost_total",
+                                                 "Times that the kernel dropped uevents before they were read; some "
+                                                 "may have announced that something was plugged in or out."};
 
 constexpr FeatureDescriptor kOutputs{"connectors", "Outputs, and whether something is plugged into them.",
                                      Need::nothing_special};

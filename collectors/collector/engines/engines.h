@@ -22,8 +22,8 @@ struct EnginesCollector {
       {"device", "gt", "engine", "class", "source"}};
   static constexpr GaugeMetric<Ratio, 5> kBusyRatio{
       "intel_gpu_engine_busy_ratio",
-      "Share of the window in which the engine was busy; source=\"fdinfo\": "
-      "share of all engines of the class, also while the PMU takes over.",
+      "Share of the window in which the engine was busy; source=\"fdinfo\": share of all engines of the class, also "
+      "while the PMU takes over.",
       {"device", "gt", "engine", "class", "source"}};
   static constexpr CounterMetric<Seconds, 4> kWait{"intel_gpu_engine_wait_seconds_total",
                                                    "Time the engine waited for an event; sampled.",
@@ -39,8 +39,8 @@ struct EnginesCollector {
                                                     {"device", "gt", "engine", "class"}};
   static constexpr CounterMetric<Ticks, 4> kActiveTicks{
       "intel_gpu_engine_active_ticks_total",
-      "Ticks of the GPU's clock during which the engine was active; with "
-      "virtual functions enabled, for the GPU's own function only.",
+      "Ticks of the GPU's clock during which the engine was active; with virtual functions enabled, for the GPU's own "
+      "function only.",
       {"device", "gt", "engine", "class"}};
   static constexpr CounterMetric<Ticks, 4> kTicks{
       "intel_gpu_engine_ticks_total",
@@ -113,9 +113,8 @@ struct EnginesCollector {
   static constexpr ChoiceOption<XeEngineSource> kXeSource{
       {.flag = "collector.engines.xe-source",
        .default_value = "auto",
-       .help =
-           "Source of xe engine time: pmu keeps the GPU out of C6 and D3 permanently, fdinfo covers only the visible "
-           "clients, auto uses the PMU while the GPU is busy and fdinfo otherwise."},
+       .help = "Source of xe engine time: pmu keeps the GPU out of C6 and D3 permanently, fdinfo covers only the "
+               "visible clients, auto uses the PMU while the GPU is busy and fdinfo otherwise."},
       kXeSources};
   static constexpr CollectorInfo kInfo{
       .name = "engines",
@@ -128,14 +127,13 @@ struct EnginesCollector {
       .features = kListOf<FeatureDescriptor, kBusyFeature, kWaitFeature, kInterruptsFeature>,
       .options = kListOf<OptionDescriptor, kSampledEvents, kXeSource>,
       .notes =
-          "While SR-IOV virtual functions are enabled, xe's PMU counts each function for itself, function 0 being "
-          "the host's own. `intel_gpu_engine_busy_*` with source=\"pmu\" is then the sum of all functions (of the "
-          "first 64); what "
-          "each virtual function used is in collector sriov. The pair of ticks stays that of function 0. Before "
-          "Linux 6.16, which counts functions, it is the host's own share, as the feature vf_engine_busy says. "
+          "While SR-IOV virtual functions are enabled, xe's PMU counts each function for itself, function 0 being the "
+          "host's own. `intel_gpu_engine_busy_*` with source=\"pmu\" is then the sum of all functions (of the first "
+          "64); what each virtual function used is in collector sriov. The pair of ticks stays that of function 0. "
+          "Before Linux 6.16, which counts functions, it is the host's own share, as the feature vf_engine_busy says. "
           "source=\"fdinfo\" is always the host's own. Under Windows the source is \"d3dkmt\", or \"pdh\" where nodes "
-          "do not count: engines have Windows' names, "
-          "and class \"other\" if Linux has no class for them; of the other metrics there is none.",
+          "do not count: engines have Windows' names, and class \"other\" if Linux has no class for them; of the other "
+          "metrics there is none.",
   };
 
   static std::unique_ptr<Collector> create(const CollectorContext& context) {

@@ -19,11 +19,10 @@ constexpr GaugeMetric<Hertz, 3> kAverage{"intel_gpu_frequency_average_hertz",
 constexpr CounterMetric<Cycles, 3> kCycles{"intel_gpu_frequency_cycles_total",
                                            "Integral of the frequency: its rate is the mean frequency in hertz.",
                                            {"device", "gt", "kind"}};
-constexpr GaugeMetric<Hertz, 3> kLimit{
-    "intel_gpu_frequency_limit_hertz",
-    "Frequency settings (min, max, boost) and hardware bounds (rp0 highest, rp1, rpe "
-    "efficient, rpn lowest, rpa achievable).",
-    {"device", "gt", "limit"}};
+constexpr GaugeMetric<Hertz, 3> kLimit{"intel_gpu_frequency_limit_hertz",
+                                       "Frequency settings (min, max, boost) and hardware bounds (rp0 highest, rp1, "
+                                       "rpe efficient, rpn lowest, rpa achievable).",
+                                       {"device", "gt", "limit"}};
 constexpr GaugeMetric<Flag, 3> kFrequencyThrottled{
     "intel_gpu_throttled", "Whether this reason currently limits the frequency.", {"device", "gt", "reason"}};
 
@@ -77,9 +76,7 @@ constexpr CollectorInfo FrequencyCollector::kInfo{
     .in_windows = kListOf<MetricDescriptor, kFrequency, kLimit>,
     .features = kListOf<FeatureDescriptor, kFrequencyFeature, kAverageFeature, kThrottleFeature>,
     .options = kListOf<OptionDescriptor, kSampledEvents>,
-    .notes =
-        "Under Windows: kind \"actual\" and limit \"max\", of the engine "
-        "that renders."};
+    .notes = "Under Windows: kind \"actual\" and limit \"max\", of the engine that renders."};
 
 FrequencyCollector::FrequencyCollector(const CollectorContext& context)
     : sys_(context.machine.sys), gpu_(context.gpu), pmu_(context.gpu_pmu), min_window_(context.min_window) {

@@ -7,8 +7,6 @@
 #include <system_error>
 #include <utility>
 
-#include "metric/feature_report.h"
-
 namespace igpu {
 namespace {
 

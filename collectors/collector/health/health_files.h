@@ -68,11 +68,6 @@ class HealthFiles final : public HealthPart {
   static constexpr FeatureDescriptor kSurvivabilityFeature{
       "survivability_mode", "Whether the card's firmware failed (xe, discrete).", Need::nothing_special};
 
-  static constexpr std::array<const MetricDescriptor*, 4> kMetrics{&kPcieErrors, &kFirmware, &kSurvivability,
-                                                                   &kRuntimePm};
-  static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kPcieErrorsFeature, &kFirmwareFeature,
-                                                                     &kSurvivabilityFeature};
-
   explicit HealthFiles(Machine& machine) : machine_(machine) {}
   void collect(const HealthScrape& scrape, SampleSink& out) override;
 

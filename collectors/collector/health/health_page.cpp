@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the collector `health` reports: its metrics and features, and the samples of one scrape.
-#include <algorithm>
 #include <array>
 #include <string>
 
@@ -16,15 +15,13 @@ constexpr CounterMetric<Count, 2> kResets{
     "intel_gpu_resets_total", "Resets of the whole GPU that the kernel announced (i915).", {"device", "kind"}};
 constexpr CounterMetric<Count, 1> kCoreDumps{
     "intel_gpu_core_dumps_total",
-    "Core dumps that xe made of the GPU; a lower bound of its hangs, because xe "
-    "makes no other one for an hour.",
+    "Core dumps that xe made of the GPU; a lower bound of its hangs, because xe makes no other one for an hour.",
     {"device"}};
 constexpr CounterMetric<Count, 3> kHealthHangs{
     "intel_gpu_hangs_total", "Hangs that the kernel log or BPF programs report.", {"device", "kind", "class"}};
 constexpr CounterMetric<Count, 3> kProcessHangs{
     "intel_gpu_process_hangs_total",
-    "Hangs by the process that the kernel log, BPF programs or, where these name none, "
-    "the core dump names (xe, root).",
+    "Hangs by the process that the kernel log, BPF programs or, where these name none, the core dump names (xe, root).",
     {"device", "pid", "comm"}};
 constexpr GaugeMetric<Flag, 1> kWedged{
     "intel_gpu_wedged", "Whether the driver has given the GPU up; it runs nothing until it is rebound.", {"device"}};
@@ -33,27 +30,12 @@ constexpr GaugeMetric<Seconds, 2> kLastFault{"intel_gpu_last_fault_timestamp_sec
                                              {"device", "kind"}};
 constexpr CounterMetric<Count, 2> kFaultEvents{
     "intel_gpu_fault_events_total",
-    "Lines of the kernel log and events about faults; a storm of them may be one "
-    "hang.",
+    "Lines of the kernel log and events about faults; a storm of them may be one hang.",
     {"device", "kind"}};
 constexpr CounterMetric<Count, 1> kHealthLost{
     "intel_gpu_fault_events_lost_total",
-    "Times that the kernel overwrote messages before they were read; they may have "
-    "reported faults.",
+    "Times that the kernel overwrote messages before they were read; they may have reported faults.",
     {"channel"}};
-template <class T, std::size_t A, std::size_t B>
-constexpr std::array<T, A + B> joined(const T (&first)[A], const std::array<T, B>& second) {
-  std::array<T, A + B> all{};
-  std::copy(first, first + A, all.begin());
-  std::copy(second.begin(), second.end(), all.begin() + A);
-  return all;
-}
-
-constexpr auto kHealthMetrics = joined<const MetricDescriptor*>(
-    {&kResets, &kCoreDumps, &kHealthHangs, &kProcessHangs, &kWedged, &kLastFault, &kFaultEvents, &kHealthLost,
-     &HealthUnbound::kUnbound, &HealthUnbound::kDriver, &HealthUnbound::kProbeFailure},
-    HealthFiles::kMetrics);
-
 constexpr FeatureDescriptor kEventsFeature{"fault_events", "Resets, wedged GPUs and core dumps as they happen.",
                                            Need::uevents, true};
 // Optional: the packages withhold the right, because the kernel log may hold data of others.
@@ -86,9 +68,6 @@ constexpr FeatureDescriptor kTimesFeature{"fault_times", "Times of faults, which
                                           Need::nothing_special, true, kNoTimes};
 constexpr FeatureDescriptor kWedgedFeature{"wedged", "Whether the driver has given the GPU up.", Need::render_node,
                                            false, kNoAnswer};
-constexpr auto kHealthFeatures = joined<const FeatureDescriptor*>(
-    {&kEventsFeature, &kLogFeature, &kQueueEventsFeature, &kDumpsFeature, &kTimesFeature, &kWedgedFeature},
-    HealthFiles::kFeatures);
 constexpr std::array<std::string_view, 1> kHealthProcFiles{"stat"};
 
 constexpr std::string_view kHealthFull = "full", kUnknown = "unknown";
@@ -130,27 +109,31 @@ constexpr CollectorInfo HealthCollector::kInfo{
     .in_snapshots = false,
     .proc_files = kHealthProcFiles,
     .opened_early = kOpenedForHealth,
-    .metrics = kHealthMetrics,
-    .features = kHealthFeatures,
+    .metrics =
+        kListOf<MetricDescriptor, kResets, kCoreDumps, kHealthHangs, kProcessHangs, kWedged, kLastFault, kFaultEvents,
+                kHealthLost, HealthUnbound::kUnbound, HealthUnbound::kDriver, HealthUnbound::kProbeFailure,
+                HealthFiles::kPcieErrors, HealthFiles::kFirmware, HealthFiles::kSurvivability, HealthFiles::kRuntimePm>,
+    .features = kListOf<FeatureDescriptor, kEventsFeature, kLogFeature, kQueueEventsFeature, kDumpsFeature,
+                        kTimesFeature, kWedgedFeature, HealthFiles::kPcieErrorsFeature, HealthFiles::kFirmwareFeature,
+                        HealthFiles::kSurvivabilityFeature>,
     .notes =
         "Counters begin at zero at the start; of earlier faults the kernel log and core dumps tell the time. Kinds of "
         "hangs: `hang` (i915 captured one), `fence_expired` (i915: a request was not done after 20 s), `job_timeout`, "
         "`cat_error` (access to memory that is not there), `page_fault`, `engine_reset` (one that failed; by workload "
-        "also one that ended a queue whose jobs have no end), `gt_reset` "
-        "(xe), `firmware` (it did not answer, or reported an error). One hang is one count, although the kernel "
-        "writes up to four lines about it; `class` is `unknown` where they do not name it. "
-        "`intel_gpu_last_fault_timestamp_seconds` also has `full` (a reset of the whole GPU), `wedged` and "
-        "`core_dump`, and is absent until the first fault. It and `intel_gpu_fault_events_total` follow every line "
-        "and event, also those that belong to a hang that counts already. The process is the one that "
-        "opened the render node (xe) or "
-        "made the context (i915), which may be a compositor or a broker. Without the kernel log (CAP_SYSLOG) and, on "
-        "xe, the BPF programs (CAP_BPF and CAP_PERFMON) the usual hang is in no count: what is left without any right "
-        "are full resets of i915, one core dump an hour of xe, and `intel_gpu_wedged`. i915 has neither core dumps "
-        "nor tracepoints of a hang. docs/runbook.md has the table of what each channel reports by driver and "
-        "platform. PCIe errors: types have the kernel's names; ports of the same kind (the switch of a card behind "
-        "the switch of a board) are added up; an Arc card's slot is counted by switch_upstream and root, hardly ever "
-        "by endpoint. Firmware: which file of GuC was loaded (70.x) only root can read; i915 shows HuC without a "
-        "version, and not GuC. These files are read every 20 seconds, and at once after another fault."};
+        "also one that ended a queue whose jobs have no end), `gt_reset` (xe), `firmware` (it did not answer, or "
+        "reported an error). One hang is one count, although the kernel writes up to four lines about it; `class` is "
+        "`unknown` where they do not name it. `intel_gpu_last_fault_timestamp_seconds` also has `full` (a reset of the "
+        "whole GPU), `wedged` and `core_dump`, and is absent until the first fault. It and "
+        "`intel_gpu_fault_events_total` follow every line and event, also those that belong to a hang that counts "
+        "already. The process is the one that opened the render node (xe) or made the context (i915), which may be a "
+        "compositor or a broker. Without the kernel log (CAP_SYSLOG) and, on xe, the BPF programs (CAP_BPF and "
+        "CAP_PERFMON) the usual hang is in no count: what is left without any right are full resets of i915, one core "
+        "dump an hour of xe, and `intel_gpu_wedged`. i915 has neither core dumps nor tracepoints of a hang. "
+        "docs/runbook.md has the table of what each channel reports by driver and platform. PCIe errors: types have "
+        "the kernel's names; ports of the same kind (the switch of a card behind the switch of a board) are added up; "
+        "an Arc card's slot is counted by switch_upstream and root, hardly ever by endpoint. Firmware: which file of "
+        "GuC was loaded (70.x) only root can read; i915 shows HuC without a version, and not GuC. These files are read "
+        "every 20 seconds, and at once after another fault."};
 
 void HealthCollector::write_lost(SampleSink& out) const {
   for (std::size_t i = 0; i < kChannels; ++i)

@@ -18,18 +18,17 @@ namespace igpu {
 // these or the bus changed. Without uevents a card that is plugged in, and that no driver takes, is not noticed.
 class HealthUnbound final : public HealthPart {
  public:
-  static constexpr GaugeMetric<Flag, 4> kUnbound{
-      "intel_gpu_unbound",
-      "An Intel GPU without i915 or xe, or without their DRM node; reason: no_driver, firmware, other_driver, no_node, "
-      "guest (passed through).",
-      {"device", "device_id", "name", "reason"}};
+  static constexpr GaugeMetric<Flag, 4> kUnbound{"intel_gpu_unbound",
+                                                 "An Intel GPU without i915 or xe, or without their DRM node; reason: "
+                                                 "no_driver, firmware, other_driver, no_node, guest (passed through).",
+                                                 {"device", "device_id", "name", "reason"}};
   static constexpr InfoMetric<Flag, 2> kDriver{
       "intel_gpu_unbound_driver_info", "The driver that has such a GPU: vfio-pci, for example.", {"device", "driver"}};
-  static constexpr InfoMetric<Flag, 4> kProbeFailure{"intel_gpu_probe_failure_info",
-                                                     "A driver's last try to take such a GPU, by the kernel log: its "
-                                                     "error, or force_probe where it must be forced, and "
-                                                     "firmware that is missing.",
-                                                     {"device", "driver", "error", "firmware"}};
+  static constexpr InfoMetric<Flag, 4> kProbeFailure{
+      "intel_gpu_probe_failure_info",
+      "A driver's last try to take such a GPU, by the kernel log: its error, or force_probe where it must be forced, "
+      "and firmware that is missing.",
+      {"device", "driver", "error", "firmware"}};
 
   // chosen: the names of --gpu; none: all. log may be null.
   HealthUnbound(const Machine& machine, std::span<const std::string> chosen, Log* log)

@@ -21,14 +21,12 @@ constexpr HistogramMetric<Seconds, 3, kJobBounds.size()> kRun{
     kJobBounds};
 constexpr CounterMetric<Count, 4> kJobs{"intel_gpu_jobs_total",
                                         "Jobs by outcome: completed, bound (its end is not known exactly), "
-                                        "long_running (its end is not reported), error, "
-                                        "evicted (its end was lost).",
+                                        "long_running (its end is not reported), error, evicted (its end was lost).",
                                         {"device", "class", "source", "outcome"}};
-constexpr CounterMetric<Count, 2> kJobLost{
-    "intel_gpu_job_events_lost_total",
-    "Events in no histogram: recursion, table_full, unmatched. One count for all GPUs of a driver, repeated at each: "
-    "take the maximum, not the sum.",
-    {"device", "reason"}};
+constexpr CounterMetric<Count, 2> kJobLost{"intel_gpu_job_events_lost_total",
+                                           "Events in no histogram: recursion, table_full, unmatched. One count for "
+                                           "all GPUs of a driver, repeated at each: take the maximum, not the sum.",
+                                           {"device", "reason"}};
 constexpr FeatureDescriptor kJobFeature{"jobs", "Time that jobs wait and run, counted by BPF programs.",
                                         Need::job_events};
 
@@ -50,17 +48,14 @@ constexpr CollectorInfo JobsCollector::kInfo{
     .features = kListOf<FeatureDescriptor, kJobFeature>,
     .notes =
         "While it is on, the modules that report jobs and hangs (gpu_sched, xe, i915) cannot be unloaded. It counts "
-        "jobs that are "
-        "submitted after the exporter started. Outcomes: `bound`: the end was not reported from an interrupt (i915: "
-        "nothing waited for the job), so its exact time is unknown; `long_running`: a job of a VM whose jobs the "
-        "kernel does not follow (xe); `error`: the job was reset or banned; `evicted`: its end was never reported. "
-        "Lost events: `recursion`: the event came while the processor handled another one; `table_full`: too many "
-        "jobs were in flight; `unmatched`: the submission of the job was not seen. The longest wait of 95 % of the "
-        "jobs of a class: `histogram_quantile(0.95, sum by (device, class, le) "
-        "(rate(intel_gpu_job_queue_seconds_bucket[5m])))`. A process has a series of video jobs while it runs, holds "
-        "a "
-        "client of the GPU, and is visible; the jobs of one for which the kernel's table of 959 processes had no "
-        "room "
+        "jobs that are submitted after the exporter started. Outcomes: `bound`: the end was not reported from an "
+        "interrupt (i915: nothing waited for the job), so its exact time is unknown; `long_running`: a job of a VM "
+        "whose jobs the kernel does not follow (xe); `error`: the job was reset or banned; `evicted`: its end was "
+        "never reported. Lost events: `recursion`: the event came while the processor handled another one; "
+        "`table_full`: too many jobs were in flight; `unmatched`: the submission of the job was not seen. The longest "
+        "wait of 95 % of the jobs of a class: `histogram_quantile(0.95, sum by (device, class, le) "
+        "(rate(intel_gpu_job_queue_seconds_bucket[5m])))`. A process has a series of video jobs while it runs, holds a "
+        "client of the GPU, and is visible; the jobs of one for which the kernel's table of 959 processes had no room "
         "are in no series. Jobs that were reset or lost are not counted.",
 };
 

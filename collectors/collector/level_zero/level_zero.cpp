@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/fair_order.h"
@@ -56,8 +55,7 @@ constexpr GaugeMetric<Bytes, 3> kLeakedBytes{
     "intel_gpu_level_zero_leaked_bytes", "Bytes that an ended program had not freed.", {"pid", "comm", "memory"}};
 constexpr CounterMetric<Count, 1> kRejected{"intel_gpu_level_zero_pages_rejected_total",
                                             "Files in the tracker's folder that were rejected; too_many and "
-                                            "too_many_series: left out beyond the limits of files "
-                                            "and series.",
+                                            "too_many_series: left out beyond the limits of files and series.",
                                             {"reason"}};
 constexpr FeatureDescriptor kLevelZeroFeature{
     "level_zero", "Resources of Level Zero programs that run with the tracker (docs/level-zero.md).",
@@ -109,9 +107,9 @@ constexpr CollectorInfo LevelZeroCollector::kInfo{
     .features = kListOf<FeatureDescriptor, kLevelZeroFeature>,
     .options = kListOf<OptionDescriptor, kPath, kRetention, kMostSeries>,
     .notes =
-        "Only programs that run with the tracker are reported (docs/level-zero.md). Handles are counted, so "
-        "leaks are exact. pid is as the exporter sees it, or the program's own if it runs in a namespace that "
-        "the exporter cannot see; programs with the same pid and comm are added up.",
+        "Only programs that run with the tracker are reported (docs/level-zero.md). Handles are counted, so leaks are "
+        "exact. pid is as the exporter sees it, or the program's own if it runs in a namespace that the exporter "
+        "cannot see; programs with the same pid and comm are added up.",
 };
 
 // Several files may have the same labels: a program that executed itself again, or containers that cannot be

@@ -38,11 +38,10 @@ constexpr CounterMetric<Joules, 1> kEnergy{
 constexpr GaugeMetric<Watts, 1> kPower{"intel_npu_power_watts", "Mean power of the NPU over the window.", {"device"}};
 constexpr GaugeMetric<Celsius, 1> kNpuTemperature{
     "intel_npu_temperature_celsius", "Temperature of the NPU.", {"device"}};
-constexpr GaugeMetric<Bytes, 5> kProcessMemory{
-    "intel_npu_process_memory_bytes",
-    "Memory of the process's NPU buffers by region and state; a shared buffer counts in full for each process that "
-    "holds it.",
-    {"device", "pid", "comm", "memory_region", "state"}};
+constexpr GaugeMetric<Bytes, 5> kProcessMemory{"intel_npu_process_memory_bytes",
+                                               "Memory of the process's NPU buffers by region and state; a shared "
+                                               "buffer counts in full for each process that holds it.",
+                                               {"device", "pid", "comm", "memory_region", "state"}};
 
 constexpr FeatureDescriptor kNpu{"npu", "The processor's NPU.", Need::nothing_special, true};
 constexpr std::array<KernelAbsence, 1> kNoBusy{
@@ -128,14 +127,12 @@ constexpr CollectorInfo NpuCollector::kInfo{
         "NPU. Memory by process needs CAP_SYS_PTRACE, as in collector fdinfo; beyond --collector.fdinfo.max-processes, "
         "the processes with the least resident memory have no series. Power and temperature need CAP_DAC_READ_SEARCH: "
         "they are in the processor's telemetry, whose layout is known of Meteor Lake, Arrow Lake, Lunar Lake and "
-        "Panther Lake. The driver counts "
-        "busy time from the submission of a job to its end, and one job keeps the whole device busy, so a ratio of 1 "
-        "says that there was always work, not that the NPU can do no more; during a hang it counts on until the reset. "
-        "No kernel reports busy time by process. Most jobs are short, and the clock stops between them, so `current` "
-        "is often "
-        "0 beside a busy ratio above it. Resets come from the kernel's events, which collector health reads; where it "
-        "cannot have them, they are counted by device core dumps, of which the kernel keeps one for five minutes: a "
-        "lower bound."};
+        "Panther Lake. The driver counts busy time from the submission of a job to its end, and one job keeps the "
+        "whole device busy, so a ratio of 1 says that there was always work, not that the NPU can do no more; during a "
+        "hang it counts on until the reset. No kernel reports busy time by process. Most jobs are short, and the clock "
+        "stops between them, so `current` is often 0 beside a busy ratio above it. Resets come from the kernel's "
+        "events, which collector health reads; where it cannot have them, they are counted by device core dumps, of "
+        "which the kernel keeps one for five minutes: a lower bound."};
 
 // What the machine's features come to, over all its NPUs.
 struct NpuCollector::Reports {

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cerrno>
-#include <string>
 
 #include "base/counter_window.h"
 #include "metric/feature_report.h"
@@ -108,9 +107,8 @@ constexpr CollectorInfo HwmonCollector::kInfo{
     .features = kListOf<FeatureDescriptor, kTemperatureFeature, kTemperatureLimitFeature, kFanFeature, kVoltageFeature,
                         kLimitFeature, kPowerShareFeature>,
     .notes =
-        "Under xe a DG2 always has two fans: on a card with one, the second "
-        "stays 0. Under Windows: temperature, with sensor \"gpu\", fan speed, and "
-        "`intel_gpu_power_limit_ratio`, which exists only there."};
+        "Under xe a DG2 always has two fans: on a card with one, the second stays 0. Under Windows: temperature, with "
+        "sensor \"gpu\", fan speed, and `intel_gpu_power_limit_ratio`, which exists only there."};
 
 HwmonCollector::HwmonCollector(const CollectorContext& context) : sys_(context.machine.sys), gpu_(context.gpu) {
   if (gpu_.driver == Driver::wddm) adapter_.emplace(context.machine, context.gpu);

@@ -14,11 +14,10 @@ namespace igpu {
 // Energy and power of the GPU and its package. A counter that has never counted is left out until it counts.
 class PowerCollector final : public Collector {
  public:
-  static constexpr CounterMetric<Joules, 3> kEnergy{
-      "intel_gpu_energy_joules_total",
-      "Energy used. Integrated GPU: RAPL domains (package and psys include gpu: do not "
-      "add them up). Card: card and package.",
-      {"device", "domain", "source"}};
+  static constexpr CounterMetric<Joules, 3> kEnergy{"intel_gpu_energy_joules_total",
+                                                    "Energy used. Integrated GPU: RAPL domains (package and psys "
+                                                    "include gpu: do not add them up). Card: card and package.",
+                                                    {"device", "domain", "source"}};
   static constexpr GaugeMetric<Watts, 3> kPower{
       "intel_gpu_power_watts", "Mean power over the window.", {"device", "domain", "source"}};
   static constexpr std::array<KernelAbsence, 2> kNoPower{{

@@ -2,7 +2,6 @@
 #include "collector/processes/fdinfo.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <string_view>
@@ -16,11 +15,10 @@ constexpr GaugeMetric<Bytes, 5> kFdinfoMemory{
     "intel_gpu_process_memory_bytes",
     "GPU memory of the process by region and state; a shared buffer counts in full for each process that holds it.",
     {"device", "pid", "comm", "memory_region", "state"}};
-constexpr CounterMetric<Seconds, 4> kFdinfoBusy{
-    "intel_gpu_process_engine_busy_seconds_total",
-    "Engine time of the process, summed over the engines of the class; on xe "
-    "without access to the render node, from the second scrape on.",
-    {"device", "pid", "comm", "class"}};
+constexpr CounterMetric<Seconds, 4> kFdinfoBusy{"intel_gpu_process_engine_busy_seconds_total",
+                                                "Engine time of the process, summed over the engines of the class; on "
+                                                "xe without access to the render node, from the second scrape on.",
+                                                {"device", "pid", "comm", "class"}};
 constexpr GaugeMetric<Ratio, 4> kFdinfoBusyRatio{"intel_gpu_process_engine_busy_ratio",
                                                  "Share of the class's capacity that the process used over the window.",
                                                  {"device", "pid", "comm", "class"}};
@@ -51,14 +49,13 @@ constexpr FeatureDescriptor kFdinfoProcessesByLink{
 // The same feature under Windows.
 constexpr FeatureDescriptor kProcessesByHandle{"processes", kFdinfoProcessesFeature.meaning, Need::windows_rights,
                                                true};
-constexpr FeatureDescriptor kFinderFeature{
-    "client_finder",
-    "The kernel reports which processes use a GPU (BPF); otherwise scrapes search /proc, which takes longer the more "
-    "processes there are.",
-    Need::client_finder,
-    true,
-    {},
-    true};
+constexpr FeatureDescriptor kFinderFeature{"client_finder",
+                                           "The kernel reports which processes use a GPU (BPF); otherwise scrapes "
+                                           "search /proc, which takes longer the more processes there are.",
+                                           Need::client_finder,
+                                           true,
+                                           {},
+                                           true};
 constexpr std::array<KernelAbsence, 3> kNoEngineTime{{
     {Driver::i915,
      {},
@@ -100,12 +97,12 @@ constexpr CollectorInfo FdinfoCollector::kInfo{
         kListOf<FeatureDescriptor, kFdinfoProcessesFeature, kFinderFeature, kEngineTimeFeature, kFdinfoMemoryFeature>,
     .options = kListOf<OptionDescriptor, kMaxProcesses, kPerProcess, kFinder>,
     .notes =
-        "A process series belongs to a PID and a name, and its counters never decrease while the exporter runs: a "
-        "new process with the PID and name of an earlier one continues its counters. Engine time counts for the "
-        "process that holds the client when the time is used. A client counts in full when it is first seen. When a "
-        "client moves to another process (inherited by a child, passed over a socket), the time counted so far stays "
-        "with the first process, so that no time is in two series. A client id that the kernel reuses counts as a "
-        "new client. The ratio is computed from what the counter gained in its window.",
+        "A process series belongs to a PID and a name, and its counters never decrease while the exporter runs: a new "
+        "process with the PID and name of an earlier one continues its counters. Engine time counts for the process "
+        "that holds the client when the time is used. A client counts in full when it is first seen. When a client "
+        "moves to another process (inherited by a child, passed over a socket), the time counted so far stays with the "
+        "first process, so that no time is in two series. A client id that the kernel reuses counts as a new client. "
+        "The ratio is computed from what the counter gained in its window.",
 };
 
 FdinfoCollector::FdinfoCollector(const CollectorContext& context)

@@ -20,10 +20,10 @@ constexpr GaugeMetric<Ratio, 5> kBusyMin{
     "intel_gpu_engine_busy_ratio_min",
     "Smallest sample of the share of time in which the engine was busy, since this client's previous scrape.",
     {"device", "gt", "engine", "class", "source"}};
-constexpr GaugeMetric<Watts, 3> kPowerMax{"intel_gpu_power_watts_max",
-                                          "Largest sample of the power since this client's previous scrape; a "
-                                          "sample covers at least a quarter of a second.",
-                                          {"device", "domain", "source"}};
+constexpr GaugeMetric<Watts, 3> kPowerMax{
+    "intel_gpu_power_watts_max",
+    "Largest sample of the power since this client's previous scrape; a sample covers at least a quarter of a second.",
+    {"device", "domain", "source"}};
 constexpr GaugeMetric<Hertz, 2> kFrequencyMin{
     "intel_gpu_frequency_hertz_min",
     "Smallest sample of the actual frequency since this client's previous scrape, while the GT was not parked.",
@@ -57,13 +57,12 @@ constexpr std::array<KernelAbsence, 2> kNoPmu{{
 }};
 constexpr FeatureDescriptor kSamplesFeature{"samples", "Engines sampled between the scrapes.", Need::perf_events, false,
                                             kNoPmu};
-constexpr DurationOption kInterval{
-    {.flag = "sample.interval",
-     .default_value = "100ms",
-     .help = "Turns on collector samples, which is off by default and reads the GPUs this often between the scrapes: "
-             "10ms to 10s."},
-    std::chrono::milliseconds(10),
-    std::chrono::seconds(10)};
+constexpr DurationOption kInterval{{.flag = "sample.interval",
+                                    .default_value = "100ms",
+                                    .help = "Turns on collector samples, which is off by default and reads the GPUs "
+                                            "this often between the scrapes: 10ms to 10s."},
+                                   std::chrono::milliseconds(10),
+                                   std::chrono::seconds(10)};
 constexpr DurationOption kFlightLength{
     {.flag = "flight.length",
      .default_value = "60s",

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <string_view>
 
 #include "collector/engines/engines_facts.h"
 #include "machine/linux_errors.h"
@@ -24,11 +23,10 @@ constexpr CounterMetric<Seconds, 5> kSriovBusy{
     "intel_gpu_vf_engine_busy_seconds_total",
     "Time that the engine worked for the virtual function, as the physical function's PMU counts it.",
     {"device", "vf", "gt", "engine", "class"}};
-constexpr GaugeMetric<Ratio, 5> kSriovBusyRatio{
-    "intel_gpu_vf_engine_busy_ratio",
-    "Share of the window in which the engine worked for the virtual function; of the engine's time, not of the "
-    "function's share of it.",
-    {"device", "vf", "gt", "engine", "class"}};
+constexpr GaugeMetric<Ratio, 5> kSriovBusyRatio{"intel_gpu_vf_engine_busy_ratio",
+                                                "Share of the window in which the engine worked for the virtual "
+                                                "function; of the engine's time, not of the function's share of it.",
+                                                {"device", "vf", "gt", "engine", "class"}};
 constexpr GaugeMetric<Seconds, 2> kQuantum{
     "intel_gpu_vf_exec_quantum_seconds",
     "Longest time for which the virtual function may use an engine before the next one's turn; 0: not limited.",
@@ -110,8 +108,7 @@ constexpr CollectorInfo SriovCollector::kInfo{
         "or the pod; it is empty for functions that no machine holds, and for those that are used on the host. Holders "
         "are searched in /proc while a function with a VFIO driver has none: at most every 30 s, and 50 ms at a time. "
         "Of more than 256 functions the first ones are reported; engine time is counted of the first 64 only. Adverse "
-        "events start again in the driver when a "
-        "function is reset; the counters do not."};
+        "events start again in the driver when a function is reset; the counters do not."};
 
 std::unique_ptr<MachineCollector> SriovCollector::create(const MachineContext& context) {
   return std::make_unique<SriovCollector>(context.machine, context.options[kWorkloadBy], context.workload_rules);

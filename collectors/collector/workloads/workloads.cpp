@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -61,11 +60,10 @@ constexpr HistogramMetric<Seconds, 4, kJobBounds.size()> kJobRun{
 constexpr CounterMetric<Count, 5> kWorkloadJobs{"intel_gpu_workload_jobs_total",
                                                 "Jobs of the workload by outcome, as intel_gpu_jobs_total.",
                                                 {"device", "workload", "class", "source", "outcome"}};
-constexpr CounterMetric<Count, 2> kVideoJobs{
-    "intel_gpu_workload_video_jobs_total",
-    "Jobs of the workload that the video engines have done, as intel_gpu_process_video_jobs_total; those of ended "
-    "processes stay in it.",
-    {"device", "workload"}};
+constexpr CounterMetric<Count, 2> kVideoJobs{"intel_gpu_workload_video_jobs_total",
+                                             "Jobs of the workload that the video engines have done, as "
+                                             "intel_gpu_process_video_jobs_total; those of ended processes stay in it.",
+                                             {"device", "workload"}};
 constexpr CounterMetric<Count, 3> kWorkloadHangs{
     "intel_gpu_workload_hangs_total", "Hangs that a process of the workload caused.", {"device", "workload", "kind"}};
 constexpr InfoMetric<Count, 8> kWorkloadInfo{
@@ -75,8 +73,8 @@ constexpr InfoMetric<Count, 8> kWorkloadInfo{
 constexpr FeatureDescriptor kWorkloads{"workloads", "Use of the GPUs by groups of processes.", Need::other_processes,
                                        true};
 constexpr FeatureDescriptor kShortJobs{"short_jobs",
-                                       "Jobs that begin and end between two scrapes are counted: scans follow "
-                                       "the kernel's reports (BPF), or --collector.fdinfo.interval.",
+                                       "Jobs that begin and end between two scrapes are counted: scans follow the "
+                                       "kernel's reports (BPF), or --collector.fdinfo.interval.",
                                        Need::client_finder,
                                        true,
                                        {},
@@ -95,8 +93,7 @@ constexpr std::array<KernelAbsence, 2> kNoDmem{
       "Linux 6.14 or newer with CONFIG_CGROUP_DMEM"}}};
 // Optional: most distributions do not enable the controller yet.
 constexpr FeatureDescriptor kDmem{"cgroup_card_memory",
-                                  "Memory of cards by control group, which takes no permission "
-                                  "(docs/workloads.md).",
+                                  "Memory of cards by control group, which takes no permission (docs/workloads.md).",
                                   Need::nothing_special,
                                   true,
                                   kNoDmem,
@@ -109,17 +106,16 @@ constexpr TextOption kRules{
     "FILE"};
 constexpr TextListOption kTree{{.flag = "workload.tree",
                                 .default_value = "",
-                                .help = "Treat the process PID and all its descendants as one workload, "
-                                        "whether or not they use a GPU. Enables collector workloads."},
+                                .help = "Treat the process PID and all its descendants as one workload, whether or not "
+                                        "they use a GPU. Enables collector workloads."},
                                "[NAME=]PID",
                                &refusal_of_workload_tree};
-constexpr NumberOption kMost{
-    {.flag = "workload.max",
-     .default_value = "256",
-     .help = "Maximum number of workloads with series of their own. Beyond it, those that used the GPUs least in the "
-             "last window are added to workload=\"other\"."},
-    1,
-    65536};
+constexpr NumberOption kMost{{.flag = "workload.max",
+                              .default_value = "256",
+                              .help = "Maximum number of workloads with series of their own. Beyond it, those that "
+                                      "used the GPUs least in the last window are added to workload=\"other\"."},
+                             1,
+                             65536};
 
 constexpr double kWorkloadTicksPerSecond = 100;  // USER_HZ
 
@@ -140,22 +136,19 @@ constexpr CollectorInfo WorkloadsCollector::kInfo{
     .options = kListOf<OptionDescriptor, kWorkloadBy, kRules, kTree, kMost, kScanInterval>,
     .enabled_by = kListOf<OptionDescriptor, kRules, kTree>,
     .notes =
-        "A workload's counters include what its ended processes and closed clients used up to the last scan, and "
-        "never decrease. A client's engine time belongs to the workload of the process that holds it when it is "
-        "read: the lowest PID where several hold it. A client that is there at the first scan counts from then on; a "
-        "later one counts whole, unless it comes with more time than fits since the last scan. "
-        "workload=\"unattributed\" is the engine time that the PMU counted and no visible client explains; it "
-        "needs collector engines in the same scrape. Series of the process tree include all processes below those "
-        "that hold a client. Jobs are counted if collector jobs is in the same scrape; a job belongs to the workload "
-        "of the process that submitted it, and to \"unattributed\" if no scan found that process within a minute, "
-        "or if more than 959 of them (by GPU and class) submitted jobs between two scrapes. Hangs need collector "
-        "health, and a channel that names their processes: the kernel log, the BPF programs of collector jobs (xe), "
-        "or a core dump (xe); one whose process the last two scans did not find is \"unattributed\". "
-        "source=\"dmem\" is what the kernel charged to the workload's cgroups for buffers in a card's memory: it "
-        "needs "
-        "no permission and no visible client, counts a shared buffer once, and may stand beside source=\"fdinfo\", "
-        "so "
-        "choose one of them.",
+        "A workload's counters include what its ended processes and closed clients used up to the last scan, and never "
+        "decrease. A client's engine time belongs to the workload of the process that holds it when it is read: the "
+        "lowest PID where several hold it. A client that is there at the first scan counts from then on; a later one "
+        "counts whole, unless it comes with more time than fits since the last scan. workload=\"unattributed\" is the "
+        "engine time that the PMU counted and no visible client explains; it needs collector engines in the same "
+        "scrape. Series of the process tree include all processes below those that hold a client. Jobs are counted if "
+        "collector jobs is in the same scrape; a job belongs to the workload of the process that submitted it, and to "
+        "\"unattributed\" if no scan found that process within a minute, or if more than 959 of them (by GPU and "
+        "class) submitted jobs between two scrapes. Hangs need collector health, and a channel that names their "
+        "processes: the kernel log, the BPF programs of collector jobs (xe), or a core dump (xe); one whose process "
+        "the last two scans did not find is \"unattributed\". source=\"dmem\" is what the kernel charged to the "
+        "workload's cgroups for buffers in a card's memory: it needs no permission and no visible client, counts a "
+        "shared buffer once, and may stand beside source=\"fdinfo\", so choose one of them.",
 };
 
 std::optional<WorkloadTree> parse_workload_tree(std::string_view text) {

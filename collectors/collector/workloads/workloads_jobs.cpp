@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/workloads/workloads_jobs.h"
 
-#include <utility>
-
 #include "collector/shared/job_series.h"
 #include "collector/workloads/workloads_table.h"
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <span>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>

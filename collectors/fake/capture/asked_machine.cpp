@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <system_error>

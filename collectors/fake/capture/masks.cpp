@@ -16,14 +16,14 @@ namespace {
 
 // Names of control groups that say nothing about a machine's owner.
 constexpr std::string_view kCommonGroups =
-    "system.slice|user.slice|init.scope|machine.slice|machine|kubepods|kubepods.slice|burstable|besteffort|"
-    "guaranteed|docker|lxc|lxc.payload|lxc.monitor|podman|libpod_parent|libpod|app.slice|session.slice|"
-    "background.slice|containerd|..";
+    "system.slice|user.slice|init.scope|machine.slice|machine|kubepods|kubepods.slice|burstable|besteffort|guaranteed|"
+    "docker|lxc|lxc.payload|lxc.monitor|podman|libpod_parent|libpod|app.slice|session.slice|background.slice|"
+    "containerd|..";
 // Of a name; the longest that fits counts.
 constexpr std::string_view kPrefixes =
-    "kubepods-burstable-pod|kubepods-besteffort-pod|kubepods-pod|kubepods-burstable|kubepods-besteffort|"
-    "cri-containerd-|docker-|crio-|libpod-conmon-|libpod-|nspawn-|lxc.payload.|lxc.monitor.|machine-|"
-    "user-runtime-dir@|session-|user-|pod";
+    "kubepods-burstable-pod|kubepods-besteffort-pod|kubepods-pod|kubepods-burstable|kubepods-besteffort|cri-containerd-"
+    "|docker-|crio-|libpod-conmon-|libpod-|nspawn-|lxc.payload.|lxc.monitor.|machine-|user-runtime-dir@|session-|user-|"
+    "pod";
 constexpr std::string_view kSuffixes = ".service|.scope|.slice|.socket";
 
 bool is_number(std::string_view text) { return std::ranges::all_of(text, is_digit); }
@@ -345,17 +345,16 @@ std::vector<std::string> clean(std::vector<Pass>& passes, Masks& masks) {
       entry = cleaner.clean(entry->first, entry->second) ? std::next(entry) : pass.answers.erase(entry);
   }
   if (of_windows) {
-    return {
-        "Masked: names of processes.",
-        "Kept of a process that uses a GPU: its PID, times and sizes. Of all others: their PIDs, and whether they may "
-        "be opened.",
-        "Left out: " + std::to_string(cleaner.left_out_of_windows() / passes.size()) +
-            " processes that do not use a GPU.",
-        "Never read: command lines, environments, paths of programs, files, names of users, the machine's name."};
+    return {"Masked: names of processes.",
+            "Kept of a process that uses a GPU: its PID, times and sizes. Of all others: their PIDs, and whether they "
+            "may be opened.",
+            "Left out: " + std::to_string(cleaner.left_out_of_windows() / passes.size()) +
+                " processes that do not use a GPU.",
+            "Never read: command lines, environments, paths of programs, files, names of users, the machine's name."};
   }
   return {
-      "Masked: names of processes, users, control groups, containers and pods; names that DRM clients gave "
-      "themselves; serial numbers and UUIDs.",
+      "Masked: names of processes, users, control groups, containers and pods; names that DRM clients gave themselves; "
+      "serial numbers and UUIDs.",
       "Kept of a process that uses a GPU: its PID, times and sizes (stat, without addresses), its uid, its masked "
       "control group, and the fdinfo of its DRM descriptors. Of all others: their PIDs.",
       "Left out: " + std::to_string(processes) + " processes that do not use a GPU, and " +

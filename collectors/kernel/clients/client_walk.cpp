@@ -4,10 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/scan.h"
 

@@ -5,7 +5,6 @@
 #include <array>
 #include <cerrno>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 

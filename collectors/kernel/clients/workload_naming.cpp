@@ -2,12 +2,9 @@
 #include "kernel/clients/workload_naming.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/hexadecimal.h"
 #include "base/scan.h"

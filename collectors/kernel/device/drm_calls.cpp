@@ -2,7 +2,6 @@
 #include "kernel/device/drm_calls.h"
 
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <system_error>
 

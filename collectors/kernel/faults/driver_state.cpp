@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cerrno>
-#include <string>
 #include <system_error>
 #include <utility>
 

@@ -5,8 +5,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <mutex>
-#include <span>
 
 #include "base/held_counter.h"
 #include "base/scan.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
-#include <optional>
 #include <utility>
 
 #include "base/scan.h"

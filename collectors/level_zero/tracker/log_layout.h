@@ -3,7 +3,6 @@
 // byte order. A program that is killed, or a disk that is full, may leave the last record incomplete.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 namespace igpu::level_zero {

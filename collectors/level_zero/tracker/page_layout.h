@@ -10,7 +10,6 @@
 // The writer keeps a POSIX write lock on the first byte for as long as it lives.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 namespace igpu::level_zero {

@@ -5,8 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "cli/commands.h"
 #include "cli/output.h"

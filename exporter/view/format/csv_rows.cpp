@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <ctime>
-#include <optional>
 
 #include "igpu/model.h"
 #include "text/formatted.h"

@@ -2,8 +2,6 @@
 #include "view/format/intel_gpu_top_record.h"
 
 #include <algorithm>
-#include <set>
-#include <span>
 
 namespace igpu::exporter {
 

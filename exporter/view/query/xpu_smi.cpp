@@ -2,7 +2,6 @@
 #include "view/query/xpu_smi.h"
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 #include <utility>
 

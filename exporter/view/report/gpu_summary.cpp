@@ -5,7 +5,6 @@
 #include <array>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "igpu/values.h"
 #include "igpu/words.h"

@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <string>
 #include <utility>
 
 #include "igpu/gpu_number.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "view/top/host_frame.h"
 
-#include <algorithm>
 #include <stdexcept>
 #include <utility>
 

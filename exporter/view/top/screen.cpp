@@ -7,7 +7,6 @@
 #include "text/unicode.h"
 #include "view/top/charts.h"
 #include "view/top/gpu_panel.h"
-#include "view/top/host_frame.h"
 #include "view/top/table.h"
 
 namespace igpu::exporter::top {

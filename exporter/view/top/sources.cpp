@@ -12,10 +12,8 @@
 #include <cstdint>
 #include <exception>
 #include <system_error>
-#include <utility>
 
 #include "text/unicode.h"
-#include "view/top/host_frame.h"
 
 namespace igpu::exporter::top {
 namespace {

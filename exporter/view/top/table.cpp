@@ -10,7 +10,6 @@
 #include "text/unicode.h"
 #include "view/top/format.h"
 #include "view/top/gpu_panel.h"
-#include "view/top/host_frame.h"
 
 namespace igpu::exporter::top {
 
