@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/scan.h"
 #include "igpu/duration.h"
 #include "igpu/engine_class.h"
 
@@ -55,12 +56,6 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-bool take(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return false;
-  text.remove_prefix(prefix.size());
-  return true;
-}
-
 bool take_length(std::string_view text, FlightTrigger& trigger) {
   const std::optional<Nanoseconds> length = parse_duration(text);
   trigger.length = length.value_or(Nanoseconds::zero());
@@ -80,31 +75,31 @@ std::variant<FlightTrigger, std::string> parse_flight_trigger(std::string_view t
   }
   FlightTrigger trigger{.cause = *cause};
   const bool of_engines = *cause == FlightCause::engine_busy || *cause == FlightCause::idle_gap;
-  if (of_engines && take(text, "{class=")) {
+  if (of_engines && take_prefix(text, "{class=")) {
     const std::string_view wanted = take_word(text);
     std::array<std::string_view, kEngineClasses> labels;
     for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = to_string(static_cast<EngineClass>(i));
     const auto known = std::ranges::find(labels, wanted);
     if (known == labels.end()) return unknown("class of engines", wanted, labels);
     trigger.engine_class = *known;
-    if (!take(text, "}")) return malformed();
+    if (!take_prefix(text, "}")) return malformed();
   }
   switch (*cause) {
     case FlightCause::engine_busy: {
-      if (!take(text, ">")) return malformed();
+      if (!take_prefix(text, ">")) return malformed();
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), trigger.above);
       // Nothing is busier than all the time.
       if (error != std::errc() || !(trigger.above >= 0 && trigger.above < 1))
         return "has no share of the time behind the >: a number from 0 to less than 1";
       text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-      if (!take(text, "/") || !take_length(text, trigger)) return malformed();
+      if (!take_prefix(text, "/") || !take_length(text, trigger)) return malformed();
       return trigger;
     }
     case FlightCause::throttled:
-      if (!take(text, "/") || !take_length(text, trigger)) return malformed();
+      if (!take_prefix(text, "/") || !take_length(text, trigger)) return malformed();
       return trigger;
     case FlightCause::idle_gap:
-      if (!take(text, ">") || !take_length(text, trigger)) return malformed();
+      if (!take_prefix(text, ">") || !take_length(text, trigger)) return malformed();
       return trigger;
     default:
       if (!text.empty()) return malformed();

@@ -14,12 +14,6 @@ namespace {
 constexpr std::size_t kLongestProcessName = 63;  // of a process: the kernel keeps 15 bytes
 constexpr std::string_view kCoreDumpTitle = "**** Xe Device Coredump ****";
 
-bool take(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return false;
-  text.remove_prefix(prefix.size());
-  return true;
-}
-
 // The number in front of the rest; nothing is taken if there is none.
 std::optional<std::uint32_t> take_digits(std::string_view& text) {
   std::size_t digits = 0;
@@ -70,33 +64,33 @@ std::optional<std::uint32_t> take_gt(std::string_view& text) {
   std::optional<std::uint32_t> gt;
   for (const std::string_view word : {"Tile", "GT"}) {
     std::string_view rest = text;
-    if (!take(rest, word)) continue;
+    if (!take_prefix(rest, word)) continue;
     const auto number = take_digits(rest);
-    if (!number || !(take(rest, ": ") || (take(rest, " ") && rest.starts_with('[')))) continue;
+    if (!number || !(take_prefix(rest, ": ") || (take_prefix(rest, " ") && rest.starts_with('[')))) continue;
     text = rest;
     if (word == "GT") gt = number;
   }
-  for (const std::string_view part : {"GUC: ", "GuC: ", "[GUC COMMUNICATION] ", "CT: "}) (void)take(text, part);
+  for (const std::string_view part : {"GUC: ", "GuC: ", "[GUC COMMUNICATION] ", "CT: "}) (void)take_prefix(text, part);
   return gt;
 }
 
 // "xe 0000:03:00.0: [drm] *ERROR* Tile0: GT0: "; false: the line is of no GPU.
 bool take_device(std::string_view& text, FaultLine& line) {
-  if (take(text, "i915 ")) {
+  if (take_prefix(text, "i915 ")) {
     line.driver = Driver::i915;
-  } else if (take(text, "xe ")) {
+  } else if (take_prefix(text, "xe ")) {
     line.driver = Driver::xe;
   } else {
     return false;
   }
   line.device = text.substr(0, text.find(": "));
-  if (!is_pci_address(line.device) || !take(text = text.substr(line.device.size()), ": ")) return false;
+  if (!is_pci_address(line.device) || !take_prefix(text = text.substr(line.device.size()), ": ")) return false;
   if (text.starts_with("[drm")) {  // "[drm] " or "[drm:function [xe]] "
     const std::size_t end = text.find("] ");
     if (end == std::string_view::npos) return false;
     text.remove_prefix(end + 2);
   }
-  (void)take(text, "*ERROR* ");
+  (void)take_prefix(text, "*ERROR* ");
   line.gt = take_gt(text);
   return true;
 }
@@ -127,7 +121,7 @@ void read_hang(std::string_view text, FaultLine& line) {
   } else {
     line.engine_class = class_of_mask(mask);
   }
-  if (take(rest, ", in ")) take_process(rest, '[', ']', line);
+  if (take_prefix(rest, ", in ")) take_process(rest, '[', ']', line);
 }
 
 struct Start {
@@ -206,14 +200,14 @@ constexpr std::array kXeStarts{
 
 // "[Hardware Error]: HEC Uncorrected FW FD Corruption error reported, bit[2] is set"; the line before it says where.
 bool is_firmware_error(std::string_view text) {
-  (void)take(text, "[Hardware Error]: ");
+  (void)take_prefix(text, "[Hardware Error]: ");
   return text.starts_with("HEC ") && text.find(" error reported") != std::string_view::npos;
 }
 
 template <std::size_t N>
 bool find_sign(const std::array<Start, N>& starts, std::string_view& text, FaultLine& line) {
   for (const Start& start : starts) {
-    if (!take(text, start.text)) continue;
+    if (!take_prefix(text, start.text)) continue;
     line.sign = start.sign;
     return true;
   }
@@ -231,8 +225,8 @@ bool read_named_timeout(std::string_view text, FaultLine& line) {
 
 // "mmio request 0x4509: no reply 0" and, of xe, "GuC mmio request 0x4509: no reply 0".
 bool is_request_without_reply(std::string_view text) {
-  (void)take(text, "GuC ");
-  return take(text, "mmio request ") && text.find(": no reply ") != std::string_view::npos;
+  (void)take_prefix(text, "GuC ");
+  return take_prefix(text, "mmio request ") && text.find(": no reply ") != std::string_view::npos;
 }
 
 bool read_i915(std::string_view text, FaultLine& line) {
@@ -282,7 +276,7 @@ bool read_xe(std::string_view text, FaultLine& line) {
 
 // "i915-0000:28:00.0:ffmpeg[575520]:2!"; of a closed context "i915-0000:28:00.0:ffmpeg<605631>:2!".
 bool read_fence(std::string_view text, FaultLine& line) {
-  if (!take(text, "Fence expiration time out i915-") || !text.ends_with('!')) return false;
+  if (!take_prefix(text, "Fence expiration time out i915-") || !text.ends_with('!')) return false;
   line.driver = Driver::i915;
   line.sign = FaultSign::fence_expired;
   // The address has two colons, the third one ends it.
@@ -317,13 +311,13 @@ std::optional<CoreDumpStart> parse_core_dump_start(std::string_view text) {
   bool has_process = false;
   while (!dump.gt && text.find('\n') != std::string_view::npos) {  // a line that is cut off may lack digits
     std::string_view line = take_line(text);
-    if (!has_process && take(line, "Reason: ")) {
+    if (!has_process && take_prefix(line, "Reason: ")) {
       dump.queue = number_after(line, "guc_id=");
       dump.kind = kind_of_dump(line);
-    } else if (!has_process && take(line, "Process: ")) {
+    } else if (!has_process && take_prefix(line, "Process: ")) {
       dump.process = process_between(line, '[', ']');
       has_process = true;
-    } else if (take(line, "**** GT #")) {
+    } else if (take_prefix(line, "**** GT #")) {
       const auto gt = take_digits(line);
       if (line == " ****") dump.gt = gt;
     }
