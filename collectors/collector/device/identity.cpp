@@ -18,7 +18,8 @@ constexpr GaugeMetric<Flag, 1> kIdentitySuspended{
 constexpr GaugeMetric<Flag, 1> kErrorState{
     "intel_gpu_error_state", "Whether the kernel holds a captured GPU hang.", {"device"}};
 constexpr std::array<KernelAbsence, 1> kNoErrorState{{
-    {Driver::i915, {}, "this kernel's i915 driver captures no hangs", "a kernel with CONFIG_DRM_I915_CAPTURE_ERROR"},
+    {Driver::i915, kEither, "this kernel's i915 driver captures no hangs",
+     "a kernel with CONFIG_DRM_I915_CAPTURE_ERROR"},
 }};
 // Optional: the packages withhold the capability that reads this file of i915, because it reads every other file, too.
 constexpr FeatureDescriptor kErrorFeature{

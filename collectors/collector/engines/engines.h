@@ -50,49 +50,39 @@ struct EnginesCollector {
       "intel_gpu_interrupts_total", "Interrupts raised by the GPU.", {"device"}};
 
   static constexpr std::array<KernelAbsence, 6> kNoBusy{{
-      {Driver::i915,
-       {},
+      {Driver::i915, kEither,
        "i915's PMU is there, but lists no busy event of an engine: the driver comes from outside the kernel, or this "
        "host has given its engines to virtual functions",
-       "",
-       EOPNOTSUPP},
-      {Driver::i915,
-       {},
-       "this kernel's i915 driver has no PMU, or not the events of the engines",
+       "", EOPNOTSUPP},
+      {Driver::i915, kEither, "this kernel's i915 driver has no PMU, or not the events of the engines",
        "Linux 4.16 or newer"},
-      {Driver::xe,
-       {},
+      {Driver::xe, kEither,
        "the xe PMU does not list engine-active-ticks and engine-total-ticks: the GPU's firmware (GuC) is too old for "
        "them",
-       "install current GuC firmware (package firmware-intel-graphics or linux-firmware) and reboot",
-       EOPNOTSUPP},
-      {Driver::xe,
-       {},
-       "this kernel's xe driver has no PMU",
+       "install current GuC firmware (package firmware-intel-graphics or linux-firmware) and reboot", EOPNOTSUPP},
+      {Driver::xe, kEither, "this kernel's xe driver has no PMU",
        "Linux 6.17 or newer (the PMU came with 6.15 to 6.17); until then engine time comes from fdinfo"},
-      {Driver::wddm,
-       {},
+      {Driver::wddm, kEither,
        "with this graphics driver the time of nodes stays 0 while processes use them, and Windows' performance counter "
        "GPU Engine is not there either",
        "lodctr /R, as administrator, sets the performance counters up again; "
        "intel_gpu_process_engine_busy_seconds_total has the time by process",
        ENODATA},
-      {Driver::wddm, {}, "Windows does not count the time of this GPU's nodes", ""},
+      {Driver::wddm, kEither, "Windows does not count the time of this GPU's nodes", ""},
   }};
   static constexpr std::array<KernelAbsence, 4> kNoWait{{
-      {Driver::i915, {}, "i915's PMU is there, but lists no event wait or sema of an engine", "", EOPNOTSUPP},
-      {Driver::i915,
-       {},
-       "this kernel's i915 driver has no PMU, or not the events wait and sema",
+      {Driver::i915, kEither, "i915's PMU is there, but lists no event wait or sema of an engine", "", EOPNOTSUPP},
+      {Driver::i915, kEither, "this kernel's i915 driver has no PMU, or not the events wait and sema",
        "Linux 4.16 or newer"},
-      {Driver::xe, {}, kNotInXe, ""},
-      {Driver::wddm, {}, "Windows does not count this", ""},
+      {Driver::xe, kEither, kNotInXe, ""},
+      {Driver::wddm, kEither, "Windows does not count this", ""},
   }};
   static constexpr std::array<KernelAbsence, 4> kNoInterrupts{{
-      {Driver::i915, {}, "i915's PMU is there, but does not list the event interrupts", "", EOPNOTSUPP},
-      {Driver::i915, {}, "this kernel's i915 driver has no PMU, or not the event interrupts", "Linux 4.16 or newer"},
-      {Driver::xe, {}, kNotInXe, ""},
-      {Driver::wddm, {}, "Windows does not count this", ""},
+      {Driver::i915, kEither, "i915's PMU is there, but does not list the event interrupts", "", EOPNOTSUPP},
+      {Driver::i915, kEither, "this kernel's i915 driver has no PMU, or not the event interrupts",
+       "Linux 4.16 or newer"},
+      {Driver::xe, kEither, kNotInXe, ""},
+      {Driver::wddm, kEither, "Windows does not count this", ""},
   }};
   static constexpr FeatureDescriptor kBusyFeature{
       "engine_busy", "Busy time of every engine; otherwise only the visible clients' time by class.", Need::perf_events,

@@ -27,36 +27,26 @@ constexpr GaugeMetric<Flag, 3> kFrequencyThrottled{
     "intel_gpu_throttled", "Whether this reason currently limits the frequency.", {"device", "gt", "reason"}};
 
 constexpr std::array<KernelAbsence, 3> kFrequencyNoFrequency{{
-    {Driver::i915,
-     {},
-     "this kernel's i915 driver has no frequency files for this GPU",
+    {Driver::i915, kEither, "this kernel's i915 driver has no frequency files for this GPU",
      "Linux 5.19 or newer, on GPUs of Gen6 and newer"},
-    {Driver::xe, {}, "this kernel's xe driver has no freq0 folder for this GPU's GTs", "Linux 6.8 or newer"},
-    {Driver::wddm,
-     {},
-     "the graphics driver does not report its frequency",
+    {Driver::xe, kEither, "this kernel's xe driver has no freq0 folder for this GPU's GTs", "Linux 6.8 or newer"},
+    {Driver::wddm, kEither, "the graphics driver does not report its frequency",
      "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
 }};
 constexpr std::array<KernelAbsence, 4> kNoAverage{{
-    {Driver::i915,
-     {},
-     "i915's PMU is there, but lists neither actual-frequency nor requested-frequency",
-     "",
+    {Driver::i915, kEither, "i915's PMU is there, but lists neither actual-frequency nor requested-frequency", "",
      EOPNOTSUPP},
-    {Driver::i915,
-     {},
+    {Driver::i915, kEither,
      "this kernel's i915 driver has no PMU, or not the events actual-frequency and requested-frequency",
      "Linux 4.16 or newer"},
-    {Driver::xe, {}, kNotInXe, ""},
-    {Driver::wddm, {}, "Windows does not report a mean frequency", ""},
+    {Driver::xe, kEither, kNotInXe, ""},
+    {Driver::wddm, kEither, "Windows does not report a mean frequency", ""},
 }};
 constexpr std::array<KernelAbsence, 3> kNoThrottle{{
-    {Driver::i915,
-     {},
-     "this kernel's i915 driver shows no throttle reasons",
+    {Driver::i915, kEither, "this kernel's i915 driver shows no throttle reasons",
      "Linux 5.19 or newer, on GPUs of Gen11 and newer"},
-    {Driver::xe, {}, "this kernel's xe driver shows no throttle reasons", "Linux 6.8 or newer"},
-    {Driver::wddm, {}, "Windows does not report throttle reasons", ""},
+    {Driver::xe, kEither, "this kernel's xe driver shows no throttle reasons", "Linux 6.8 or newer"},
+    {Driver::wddm, kEither, "Windows does not report throttle reasons", ""},
 }};
 constexpr FeatureDescriptor kFrequencyFeature{"frequency", "Current frequency and its limits.", Need::nothing_special,
                                               false, kFrequencyNoFrequency};

@@ -18,18 +18,15 @@ constexpr CounterMetric<Seconds, 2> kAwake{
     "intel_gpu_awake_seconds_total", "Time the GT was held awake by software (i915).", {"device", "gt"}};
 
 constexpr std::array<KernelAbsence, 2> kNoRc6{{
-    {Driver::i915,
-     {},
+    {Driver::i915, kEither,
      "this kernel's i915 driver has neither the event rc6-residency nor the file rc6_residency_ms",
      "Linux 4.16 or newer"},
-    {Driver::xe, {}, "this kernel's xe driver has no gtidle folder for this GPU's GTs", "Linux 6.8 or newer"},
+    {Driver::xe, kEither, "this kernel's xe driver has no gtidle folder for this GPU's GTs", "Linux 6.8 or newer"},
 }};
 constexpr std::array<KernelAbsence, 2> kNoAwakeTime{{
-    {Driver::i915,
-     {},
-     "this kernel's i915 driver has no PMU, or not the event software-gt-awake-time",
+    {Driver::i915, kEither, "this kernel's i915 driver has no PMU, or not the event software-gt-awake-time",
      "Linux 5.15 or newer"},
-    {Driver::xe, {}, kNotInXe, ""},
+    {Driver::xe, kEither, kNotInXe, ""},
 }};
 constexpr FeatureDescriptor kRc6Feature{"rc6", "Time in the power-saving state.", Need::perf_events, false, kNoRc6};
 constexpr FeatureDescriptor kRc6ByFile{kRc6Feature.name, kRc6Feature.meaning, Need::nothing_special, false,

@@ -37,28 +37,21 @@ class HealthFiles final : public HealthPart {
       {"device", "control", "d3cold_allowed"}};
 
   static constexpr std::array<KernelAbsence, 2> kNoPcieErrors{{
-      {Driver::i915,
-       {},
-       "no PCI function from the GPU to its root port has AER counts",
+      {Driver::i915, kEither, "no PCI function from the GPU to its root port has AER counts",
        "the firmware handles PCIe errors: enable AER in its settings, or boot with pcie_ports=native; in a virtual "
        "machine, read them on the host"},
-      {Driver::xe,
-       {},
-       "no PCI function from the GPU to its root port has AER counts",
+      {Driver::xe, kEither, "no PCI function from the GPU to its root port has AER counts",
        "the firmware handles PCIe errors: enable AER in its settings, or boot with pcie_ports=native; in a virtual "
        "machine, read them on the host"},
   }};
   static constexpr std::array<KernelAbsence, 6> kNoFirmware{{
-      {Driver::i915, {}, "i915 was told not to load HuC", "remove enable_guc from the options of i915", 95},
-      {Driver::i915,
-       {},
-       "the file of HuC's firmware is missing",
-       "apt install firmware-misc-nonfree, then boot again",
-       65},
-      {Driver::i915, {}, "i915 could not load HuC", "sudo dmesg | grep -i huc"},
-      {Driver::xe, {}, "xe blocks all calls: the GPU is wedged", "rebind the driver, or boot again", 125},
-      {Driver::xe, {}, "xe reports no firmware: none runs", "sudo dmesg | grep -i -e guc -e huc", 19},
-      {Driver::xe, {}, "this kernel's xe driver has no query of firmware versions", "Linux 6.11 or newer"},
+      {Driver::i915, kEither, "i915 was told not to load HuC", "remove enable_guc from the options of i915", 95},
+      {Driver::i915, kEither, "the file of HuC's firmware is missing",
+       "apt install firmware-misc-nonfree, then boot again", 65},
+      {Driver::i915, kEither, "i915 could not load HuC", "sudo dmesg | grep -i huc"},
+      {Driver::xe, kEither, "xe blocks all calls: the GPU is wedged", "rebind the driver, or boot again", 125},
+      {Driver::xe, kEither, "xe reports no firmware: none runs", "sudo dmesg | grep -i -e guc -e huc", 19},
+      {Driver::xe, kEither, "this kernel's xe driver has no query of firmware versions", "Linux 6.11 or newer"},
   }};
   // Optional: an operator cannot provide it on a machine without these counts.
   static constexpr FeatureDescriptor kPcieErrorsFeature{

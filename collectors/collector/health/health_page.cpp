@@ -42,7 +42,7 @@ constexpr FeatureDescriptor kEventsFeature{"fault_events", "Resets, wedged GPUs 
 constexpr FeatureDescriptor kLogFeature{
     "kernel_log", "Hangs, and the processes that caused them, from the kernel log.", Need::kernel_log, true, {}, true};
 constexpr std::array<KernelAbsence, 1> kNoQueueEvents{{
-    {Driver::i915, {}, "i915 has no tracepoint of a hang; the kernel log reports them", ""},
+    {Driver::i915, kEither, "i915 has no tracepoint of a hang; the kernel log reports them", ""},
 }};
 // Optional: likewise.
 constexpr FeatureDescriptor kQueueEventsFeature{
@@ -50,18 +50,17 @@ constexpr FeatureDescriptor kQueueEventsFeature{
     Need::hang_events, false,
     kNoQueueEvents,    true};
 constexpr std::array<KernelAbsence, 2> kNoDumps{{
-    {Driver::i915, {}, "i915 makes no device core dumps; it keeps the first hang in its error state", ""},
-    {Driver::xe, {}, "this kernel makes no device core dumps", "a kernel with CONFIG_DEV_COREDUMP"},
+    {Driver::i915, kEither, "i915 makes no device core dumps; it keeps the first hang in its error state", ""},
+    {Driver::xe, kEither, "this kernel makes no device core dumps", "a kernel with CONFIG_DEV_COREDUMP"},
 }};
 constexpr FeatureDescriptor kDumpsFeature{"core_dumps", "Device core dumps.", Need::nothing_special, false, kNoDumps,
                                           true};
 constexpr std::array<KernelAbsence, 1> kNoAnswer{{
-    {{}, {}, "the driver does not tell whether it has given the GPU up", ""},  // a capture of an earlier version
+    {kEither, kEither, "the driver does not tell whether it has given the GPU up",
+     ""},  // a capture of an earlier version
 }};
 constexpr std::array<KernelAbsence, 1> kNoTimes{{
-    {{},
-     {},
-     "this /proc has no stat with the boot time, which the time of a fault is computed from",
+    {kEither, kEither, "this /proc has no stat with the boot time, which the time of a fault is computed from",
      "remove ProcSubset=pid from the unit"},
 }};
 constexpr FeatureDescriptor kTimesFeature{"fault_times", "Times of faults, which the alert IntelGpuHung needs.",

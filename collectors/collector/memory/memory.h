@@ -18,15 +18,11 @@ class MemoryCollector final : public Collector {
   static constexpr GaugeMetric<Bytes, 2> kUsed{
       "intel_gpu_memory_used_bytes", "Allocated memory of a memory region.", {"device", "memory_region"}};
   static constexpr std::array<KernelAbsence, 3> kNoSize{{
-      {Driver::i915,
-       {},
-       "this kernel's i915 driver has no query of memory regions, or no render node",
+      {Driver::i915, kEither, "this kernel's i915 driver has no query of memory regions, or no render node",
        "Linux 5.15 or newer"},
-      {Driver::xe,
-       {},
-       "this kernel's xe driver has no query of memory regions, or no render node",
+      {Driver::xe, kEither, "this kernel's xe driver has no query of memory regions, or no render node",
        "Linux 6.8 or newer"},
-      {Driver::wddm, {}, "Windows does not report the segments of this GPU's memory", ""},
+      {Driver::wddm, kEither, "Windows does not report the segments of this GPU's memory", ""},
   }};
   static constexpr std::array<KernelAbsence, 4> kNoUsed{{
       {Driver::i915, GpuKind::integrated,
@@ -35,8 +31,8 @@ class MemoryCollector final : public Collector {
        ""},
       {Driver::i915, GpuKind::discrete, "this kernel's i915 driver does not say how much card memory is in use",
        "Linux 6.1 or newer"},
-      {Driver::xe, {}, "this kernel's xe driver does not say how much memory is in use", "Linux 6.17 or newer"},
-      {Driver::wddm, {}, "Windows does not report the segments of this GPU's memory", ""},
+      {Driver::xe, kEither, "this kernel's xe driver does not say how much memory is in use", "Linux 6.17 or newer"},
+      {Driver::wddm, kEither, "Windows does not report the segments of this GPU's memory", ""},
   }};
   static constexpr FeatureDescriptor kSizeFeature{"memory_size", "Sizes of the memory regions.", Need::render_node,
                                                   false, kNoSize};

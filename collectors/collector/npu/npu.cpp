@@ -45,18 +45,18 @@ constexpr GaugeMetric<Bytes, 5> kProcessMemory{"intel_npu_process_memory_bytes",
 
 constexpr FeatureDescriptor kNpu{"npu", "The processor's NPU.", Need::nothing_special, true};
 constexpr std::array<KernelAbsence, 1> kNoBusy{
-    {{{}, {}, "this kernel's intel_vpu does not report its busy time", "Linux 6.11 or newer"}}};
+    {{kEither, kEither, "this kernel's intel_vpu does not report its busy time", "Linux 6.11 or newer"}}};
 constexpr FeatureDescriptor kBusyFeature{"npu_busy", "How busy the NPU is.", Need::nothing_special, true, kNoBusy};
 constexpr std::array<KernelAbsence, 1> kNpuNoMemory{
-    {{{}, {}, "this kernel's intel_vpu does not report the memory of its buffers", "Linux 6.15 or newer"}}};
+    {{kEither, kEither, "this kernel's intel_vpu does not report the memory of its buffers", "Linux 6.15 or newer"}}};
 constexpr FeatureDescriptor kNpuMemoryFeature{"npu_memory", "Memory of the NPU's buffers.", Need::nothing_special, true,
                                               kNpuNoMemory};
 constexpr std::array<KernelAbsence, 1> kNpuNoFrequency{
-    {{{}, {}, "this kernel's intel_vpu does not report the clock", "Linux 6.16 or newer"}}};
+    {{kEither, kEither, "this kernel's intel_vpu does not report the clock", "Linux 6.16 or newer"}}};
 constexpr FeatureDescriptor kNpuFrequencyFeature{"npu_frequency", "Clock of the NPU.", Need::nothing_special, true,
                                                  kNpuNoFrequency};
 constexpr std::array<KernelAbsence, 1> kNoProcesses{
-    {{{}, {}, "this kernel's intel_vpu does not report memory by process", "Linux 7.0 or newer"}}};
+    {{kEither, kEither, "this kernel's intel_vpu does not report memory by process", "Linux 7.0 or newer"}}};
 constexpr FeatureDescriptor kNpuProcessesFeature{"npu_process_memory", "Memory of the NPU by process.",
                                                  Need::other_processes, true, kNoProcesses};
 // The same feature where it is not a process but a descriptor of it that may not be read.

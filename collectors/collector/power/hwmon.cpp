@@ -31,19 +31,13 @@ constexpr GaugeMetric<Amperes, 2> kCurrentLimit{
     "intel_gpu_current_limit_amperes", "Peak current limit.", {"device", "domain"}};
 
 constexpr std::array<KernelAbsence, 4> kNoTemperature{{
-    {{},
-     GpuKind::integrated,
-     "no driver shows the CPU package's temperature: coretemp is not loaded",
-     "the module coretemp; a virtual machine has no such sensor",
-     0,
-     "sudo modprobe coretemp"},
+    {kEither, GpuKind::integrated, "no driver shows the CPU package's temperature: coretemp is not loaded",
+     "the module coretemp; a virtual machine has no such sensor", 0, "sudo modprobe coretemp"},
     {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no temperature of the card in hwmon",
      "Linux 6.14 or newer, with CONFIG_HWMON (it came with 6.12 to 6.14)"},
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no temperature of the card in hwmon",
      "Linux 6.17 or newer, with CONFIG_HWMON (it came with 6.15 to 6.17)"},
-    {Driver::wddm,
-     {},
-     "the graphics driver does not report its temperature",
+    {Driver::wddm, kEither, "the graphics driver does not report its temperature",
      "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
 }};
 constexpr std::array<KernelAbsence, 4> kNoTemperatureLimits{{
@@ -51,29 +45,26 @@ constexpr std::array<KernelAbsence, 4> kNoTemperatureLimits{{
     {Driver::i915, GpuKind::discrete, "the i915 driver has no limits of temperatures, in any version", ""},
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no limits of temperatures in hwmon",
      "Linux 7.0 or newer, with CONFIG_HWMON, if the card states them"},
-    {Driver::wddm, {}, "Windows does not report temperature limits", ""},
+    {Driver::wddm, kEither, "Windows does not report temperature limits", ""},
 }};
 constexpr std::array<KernelAbsence, 3> kNoFan{{
     {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no fans of the card in hwmon",
      "Linux 6.12 or newer, with CONFIG_HWMON, if the card has a fan"},
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no fans of the card in hwmon",
      "Linux 6.17 or newer, with CONFIG_HWMON (it came with 6.15 to 6.17), if the card has a fan"},
-    {Driver::wddm,
-     {},
-     "the graphics driver reports no fan",
+    {Driver::wddm, kEither, "the graphics driver reports no fan",
      "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
 }};
 constexpr std::array<KernelAbsence, 3> kNoVoltage{{
     {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no hwmon",
      "Linux 6.2 or newer, with CONFIG_HWMON"},
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no hwmon", "Linux 6.8 or newer, with CONFIG_HWMON"},
-    {Driver::wddm, {}, "Windows does not report a GPU voltage", ""},
+    {Driver::wddm, kEither, "Windows does not report a GPU voltage", ""},
 }};
 constexpr std::array<KernelAbsence, 3> kNoLimits{{
-    {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no hwmon",
-     "Linux 6.2 or newer, with CONFIG_HWMON"},
-    {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no hwmon", "Linux 6.8 or newer, with CONFIG_HWMON"},
-    {Driver::wddm, {}, "Windows does not report power limits in watts", ""},
+    kNoVoltage[0],
+    kNoVoltage[1],
+    {Driver::wddm, kEither, "Windows does not report power limits in watts", ""},
 }};
 constexpr FeatureDescriptor kTemperatureFeature{"temperature", "Temperatures.", Need::nothing_special, false,
                                                 kNoTemperature};
@@ -84,9 +75,7 @@ constexpr FeatureDescriptor kAdapterTemperature{kTemperatureFeature.name, kTempe
                                                 Need::windows_rights, false, kNoTemperature};
 constexpr FeatureDescriptor kAdapterFan{kFanFeature.name, kFanFeature.meaning, Need::windows_rights, false, kNoFan};
 constexpr std::array<KernelAbsence, 1> kNoPowerShare{{
-    {Driver::wddm,
-     {},
-     "the graphics driver does not report its power",
+    {Driver::wddm, kEither, "the graphics driver does not report its power",
      "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
 }};
 constexpr FeatureDescriptor kPowerShareFeature{"power_share", "Power as a share of the limit (Windows).",

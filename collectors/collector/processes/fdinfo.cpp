@@ -57,17 +57,15 @@ constexpr FeatureDescriptor kFinderFeature{"client_finder",
                                            {},
                                            true};
 constexpr std::array<KernelAbsence, 3> kNoEngineTime{{
-    {Driver::i915,
-     {},
-     "this kernel's i915 driver leaves engine time out of fdinfo for this GPU",
+    {Driver::i915, kEither, "this kernel's i915 driver leaves engine time out of fdinfo for this GPU",
      "Linux 5.19 or newer; for GPUs with GuC submission (Alder Lake-P, Arc and newer) 6.5; Gen7 and older have none"},
-    {Driver::xe, {}, "this kernel's xe driver leaves engine time out of fdinfo", "Linux 6.11 or newer"},
-    {Driver::wddm, {}, "Windows does not count the time of processes on this GPU", ""},
+    {Driver::xe, kEither, "this kernel's xe driver leaves engine time out of fdinfo", "Linux 6.11 or newer"},
+    {Driver::wddm, kEither, "Windows does not count the time of processes on this GPU", ""},
 }};
 constexpr std::array<KernelAbsence, 3> kFdinfoNoMemory{{
-    {Driver::i915, {}, "this kernel's i915 driver leaves memory out of fdinfo", "Linux 6.8 or newer"},
-    {Driver::xe, {}, "this kernel's xe driver leaves memory out of fdinfo", "Linux 6.8 or newer"},
-    {Driver::wddm, {}, "Windows does not count the memory of processes on this GPU", ""},
+    {Driver::i915, kEither, "this kernel's i915 driver leaves memory out of fdinfo", "Linux 6.8 or newer"},
+    {Driver::xe, kEither, "this kernel's xe driver leaves memory out of fdinfo", "Linux 6.8 or newer"},
+    {Driver::wddm, kEither, "Windows does not count the memory of processes on this GPU", ""},
 }};
 constexpr FeatureDescriptor kEngineTimeFeature{"process_engine_time", "Engine time by process.", Need::nothing_special,
                                                false, kNoEngineTime};

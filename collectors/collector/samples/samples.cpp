@@ -49,10 +49,9 @@ constexpr CounterMetric<Count, 0> kMissed{
     "intel_gpu_exporter_samples_missed_total",
     "Samples that were due and not taken, because the machine was too busy or a reading took too long."};
 constexpr std::array<KernelAbsence, 2> kNoPmu{{
-    {Driver::i915, {}, "this kernel's i915 driver has no PMU, or not the events of the engines", "Linux 4.16 or newer"},
-    {Driver::xe,
-     {},
-     "this kernel's xe driver has no PMU, or the GPU's firmware is too old for its events",
+    {Driver::i915, kEither, "this kernel's i915 driver has no PMU, or not the events of the engines",
+     "Linux 4.16 or newer"},
+    {Driver::xe, kEither, "this kernel's xe driver has no PMU, or the GPU's firmware is too old for its events",
      "current GuC firmware; Linux 6.17 or newer"},
 }};
 constexpr FeatureDescriptor kSamplesFeature{"samples", "Engines sampled between the scrapes.", Need::perf_events, false,

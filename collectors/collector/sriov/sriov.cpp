@@ -43,33 +43,24 @@ constexpr CounterMetric<Count, 3> kAdverse{
     {"device", "vf", "kind"}};
 
 constexpr std::array<KernelAbsence, 2> kNoEngines{{
-    {Driver::xe,
-     {},
+    {Driver::xe, kEither,
      "this kernel's xe PMU does not count functions; intel_gpu_engine_busy_* is the physical function's own share only",
      "Linux 6.16 or newer"},
-    {Driver::i915,
-     {},
+    {Driver::i915, kEither,
      "the PMU of i915 does not count virtual functions; intel_gpu_engine_busy_* is the physical function's own share "
      "only",
      ""},
 }};
 constexpr std::array<KernelAbsence, 3> kNoShares{{
-    {{},
-     {},
-     "the values of the GPU's GTs differ, so the driver reports none",
-     "set the same value for all GTs",
-     EUCLEAN},
-    {Driver::xe, {}, "this kernel's xe driver has no sriov_admin", "Linux 6.19 or newer"},
-    {Driver::i915, {}, "this i915 driver has no prelim_iov", "only the out-of-tree driver i915-sriov-dkms has it"},
+    {kEither, kEither, "the values of the GPU's GTs differ, so the driver reports none",
+     "set the same value for all GTs", EUCLEAN},
+    {Driver::xe, kEither, "this kernel's xe driver has no sriov_admin", "Linux 6.19 or newer"},
+    {Driver::i915, kEither, "this i915 driver has no prelim_iov", "only the out-of-tree driver i915-sriov-dkms has it"},
 }};
 constexpr std::array<KernelAbsence, 2> kNoAdverse{{
-    {Driver::xe,
-     {},
-     "the driver's debugfs shows no adverse_events",
+    {Driver::xe, kEither, "the driver's debugfs shows no adverse_events",
      "mount -t debugfs none /sys/kernel/debug; Linux 6.8 or newer with CONFIG_DEBUG_FS"},
-    {Driver::i915,
-     {},
-     "the driver's debugfs shows no adverse_events",
+    {Driver::i915, kEither, "the driver's debugfs shows no adverse_events",
      "only the out-of-tree driver i915-sriov-dkms has it; mount -t debugfs none /sys/kernel/debug"},
 }};
 

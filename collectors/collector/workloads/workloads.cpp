@@ -82,14 +82,9 @@ constexpr FeatureDescriptor kShortJobs{"short_jobs",
 constexpr FeatureDescriptor kNames{"workload_names", "Names of pods and containers; without them only ids.",
                                    Need::container_files, true};
 constexpr std::array<KernelAbsence, 2> kNoDmem{
-    {{{},
-      {},
-      "the controller dmem is enabled for no control group",
-      "echo +dmem > /sys/fs/cgroup/cgroup.subtree_control, and likewise in the slices below it",
-      EOPNOTSUPP},
-     {{},
-      {},
-      "this kernel has no controller dmem, or cgroup v2 is not below /sys/fs/cgroup",
+    {{kEither, kEither, "the controller dmem is enabled for no control group",
+      "echo +dmem > /sys/fs/cgroup/cgroup.subtree_control, and likewise in the slices below it", EOPNOTSUPP},
+     {kEither, kEither, "this kernel has no controller dmem, or cgroup v2 is not below /sys/fs/cgroup",
       "Linux 6.14 or newer with CONFIG_CGROUP_DMEM"}}};
 // Optional: most distributions do not enable the controller yet.
 constexpr FeatureDescriptor kDmem{"cgroup_card_memory",

@@ -61,9 +61,10 @@ constexpr Rights operator&(Rights a, Rights b) {
 // Why a kernel does not offer a feature (Reason::kernel), in words. Features themselves are detected, never derived
 // from a version, because distributions backport drivers. If the first release is not known exactly, the text names a
 // range of releases.
+inline constexpr std::nullopt_t kEither = std::nullopt;
 struct KernelAbsence {
-  std::optional<Driver> driver;  // nullopt: either
-  std::optional<GpuKind> kind;   // nullopt: either
+  std::optional<Driver> driver;  // or kEither
+  std::optional<GpuKind> kind;   // or kEither
   std::string_view cause;
   std::string_view hint;          // "": no version has it
   int os_error = 0;               // 0: any
