@@ -108,6 +108,13 @@ bool ClientEngineTime::scan(const ClientSnapshot& snapshot) {
   return moved;
 }
 
+bool ClientEngineTime::scan(ScrapePass& pass, SampleSink& out) {
+  const auto snapshot = pass.clients();
+  if (snapshot.is_failure()) out.failed(snapshot.failure());
+  if (snapshot) (void)scan(**snapshot);
+  return static_cast<bool>(snapshot);
+}
+
 void ClientEngineTime::count_gap(const ClientSnapshot& snapshot, const PmuCount& pmu) {
   const auto clients = snapshot.clients_of(device_);
   const auto last_scan = totals_.gains.last_scan();

@@ -27,6 +27,8 @@ class ClientEngineTime {
   // Counts what the clients gained since the last scan; the first scan after construction or forget() only notes their
   // counts. True if any client worked.
   bool scan(const ClientSnapshot& snapshot);
+  // The same of the clients of this pass, if they can be found; a failure is reported. True: they were found.
+  bool scan(ScrapePass& pass, SampleSink& out);
   // Forgets the clients, because the PMU takes over.
   void forget();
 

@@ -46,6 +46,7 @@ class I915EnginesCollector final : public Collector {
   bool write_event(const Engine& engine, Event& event, const Metric<Seconds, 4>& total, const Metric<Ratio, 4>& ratio,
                    SampleSink& out);
   bool write_busy(Engine& engine, SampleSink& out);
+  std::optional<std::uint64_t> total_of(const Event& event, SampleSink& out);
   void take_over(ScrapePass& pass, SampleSink& out);
   std::optional<Ratio> advance(Event& event);
   void report(const FeatureDescriptor& feature, bool counts, bool asked_for, bool listed, SampleSink& out) const;
@@ -113,13 +114,16 @@ std::optional<Ratio> I915EnginesCollector::advance(Event& event) {
   return clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->elapsed.count()));
 }
 
+std::optional<std::uint64_t> I915EnginesCollector::total_of(const Event& event, SampleSink& out) {
+  if (!event.handle) return std::nullopt;
+  const auto total = pmu_.count(*event.handle);
+  if (total.is_failure()) out.failed(total.failure());
+  return total ? std::optional(*total) : std::nullopt;
+}
+
 bool I915EnginesCollector::write_busy(Engine& engine, SampleSink& out) {
-  if (!engine.busy.handle) return false;
-  const auto total = pmu_.count(*engine.busy.handle);
-  if (!total) {
-    if (total.is_failure()) out.failed(total.failure());
-    return false;
-  }
+  const auto total = total_of(engine.busy, out);
+  if (!total) return false;
   out.add(EnginesCollector::kBusy, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"},
           seconds_of(*total));
   busy_by_class_[static_cast<std::size_t>(engine.engine_class)] += *total;
@@ -132,12 +136,8 @@ bool I915EnginesCollector::write_busy(Engine& engine, SampleSink& out) {
 
 bool I915EnginesCollector::write_event(const Engine& engine, Event& event, const Metric<Seconds, 4>& total_metric,
                                        const Metric<Ratio, 4>& ratio_metric, SampleSink& out) {
-  if (!event.handle) return false;
-  const auto total = pmu_.count(*event.handle);
-  if (!total) {
-    if (total.is_failure()) out.failed(total.failure());
-    return false;
-  }
+  const auto total = total_of(event, out);
+  if (!total) return false;
   out.add(total_metric, {gpu_.address, engine.gt, engine.name, engine.class_label()}, seconds_of(*total));
   if (const auto ratio = advance(event))
     out.add(ratio_metric, {gpu_.address, engine.gt, engine.name, engine.class_label()}, *ratio);
@@ -212,24 +212,15 @@ void I915EnginesCollector::collect(ScrapePass& pass, SampleSink& out) {
     out.absent(EnginesCollector::kInterruptsFeature, why);
   }
   clients_measure_ = true;
-  const auto snapshot = pass.clients();
-  if (snapshot) {
-    clients_.scan(**snapshot);
-  } else if (snapshot.is_failure()) {
-    out.failed(snapshot.failure());
-  }
-  clients_.write(out, snapshot.operator bool());
+  const bool found = clients_.scan(pass, out);
+  clients_.write(out, found);
 }
 
 // The PMU measures; what the clients counted before it is kept.
 void I915EnginesCollector::take_over(ScrapePass& pass, SampleSink& out) {
   if (std::exchange(clients_measure_, false)) {
     awaits_ratio_ = true;
-    if (const auto snapshot = pass.clients()) {
-      clients_.scan(**snapshot);  // up to here
-    } else if (snapshot.is_failure()) {
-      out.failed(snapshot.failure());
-    }
+    (void)clients_.scan(pass, out);  // up to here
   }
   clients_.forget();  // if the PMU disappears, its time is not counted twice
   clients_.pmu_measured(pass.now(), busy_by_class_, stepped_back_);

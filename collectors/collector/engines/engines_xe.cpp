@@ -316,12 +316,7 @@ void XeEnginesCollector::close_pmu(ScrapePass& pass, SampleSink& out) {
   pmu_start_.reset();
   // The PMU has counted what the clients did so far.
   clients_.forget();
-  const auto snapshot = pass.clients();
-  if (snapshot) {
-    clients_.scan(**snapshot);
-  } else if (snapshot.is_failure()) {
-    out.failed(snapshot.failure());
-  }
+  (void)clients_.scan(pass, out);
 }
 
 // The PMU measures.
