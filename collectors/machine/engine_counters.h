@@ -10,7 +10,7 @@
 
 // Engine time from Windows' performance counters: \GPU Engine(*)\Running Time, an instance for each engine that a
 // process uses (pdh.h of the Windows SDK). An instance ends with its process. The numbers are unchecked;
-// kernel/clients/process_engine_times.h makes values of them.
+// kernel/clients/wddm_clients.h makes values of them.
 //
 // How a status becomes an outcome: machine/windows_status.h.
 namespace igpu {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "kernel/clients/process_engine_times.h"
+#include "kernel/clients/wddm_clients.h"
 
 FUZZ_TARGET(engine_counter_name) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "kernel/clients/process_engine_times.h"
 #include "kernel/clients/wddm_clients.h"
 #include "kernel/device/adapters.h"
 #include "kernel/device/pci_address.h"

@@ -9,7 +9,7 @@
 #include "base/counter_window.h"
 #include "collector/engines/engines.h"
 #include "collector/engines/engines_facts.h"
-#include "kernel/clients/process_engine_times.h"
+#include "kernel/clients/wddm_clients.h"
 #include "kernel/windows/wddm.h"
 #include "metric/feature_report.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/clients/process_engine_times.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 
+#include "kernel/clients/wddm_clients.h"
 #include "machine/windows_status.h"
 #include "support/fake_gpu_adapters.h"
 #include "support/test_machine.h"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/sysfs/powercap.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <string>
 
+#include "kernel/pmu/energy_sources.h"
 #include "support/test_machine.h"
 
 TEST_SUITE_BEGIN("powercap");
