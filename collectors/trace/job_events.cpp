@@ -30,14 +30,7 @@ constexpr std::uint64_t kVirtio = std::uint64_t{1} << 63;  // keys of virtqueues
 
 JobEventFields rule(JobLayout layout, JobEventKind kind, std::string_view system, std::string_view event,
                     std::string_view context, std::string_view seqno) {
-  JobEventFields fields;
-  fields.layout = layout;
-  fields.kind = kind;
-  fields.system = system;
-  fields.event = event;
-  fields.key_context = context;
-  fields.key_seqno = seqno;
-  return fields;
+  return {.layout = layout, .kind = kind, .system = system, .event = event, .key_context = context, .key_seqno = seqno};
 }
 
 JobEventFields wait_rule(bool begins, std::string_view system, std::string_view event, std::string_view context) {
@@ -345,13 +338,11 @@ std::optional<FenceWaitEvent> JobEventReader::wait_event(const TraceRecord& reco
   const JobEventFields* const known = fields_of(record);
   if (known == nullptr || !known->is_wait) return std::nullopt;
   const JobEventFields& fields = *known;
-  FenceWaitEvent event;
-  event.begins = fields.wait_begins;
-  event.time_ns = record.time_ns;
-  event.pid = record.pid != 0 ? record.pid : record.tid;
-  event.tid = record.tid;
-  event.fence = short_key(number_in(record, fields.context), number_in(record, fields.seqno));
-  return event;
+  return FenceWaitEvent{.begins = fields.wait_begins,
+                        .time_ns = record.time_ns,
+                        .pid = record.pid != 0 ? record.pid : record.tid,
+                        .tid = record.tid,
+                        .fence = short_key(number_in(record, fields.context), number_in(record, fields.seqno))};
 }
 
 }  // namespace igpu

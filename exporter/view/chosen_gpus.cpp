@@ -32,16 +32,14 @@ bool has_name(const Gpu& gpu, const std::string& name) {
 namespace {
 
 MonitorOptions whole_machine(const MonitorOptions& chosen) {
-  MonitorOptions options;
-  options.sysfs_root = chosen.sysfs_root;
-  options.procfs_root = chosen.procfs_root;
-  options.devfs_root = chosen.devfs_root;
-  options.rootfs_root = chosen.rootfs_root;
-  options.simulate = chosen.simulate;
-  options.capture = chosen.capture;
-  options.disable_default_collectors = true;
-  options.min_window = std::chrono::milliseconds(1);
-  return options;
+  return {.sysfs_root = chosen.sysfs_root,
+          .procfs_root = chosen.procfs_root,
+          .devfs_root = chosen.devfs_root,
+          .rootfs_root = chosen.rootfs_root,
+          .simulate = chosen.simulate,
+          .capture = chosen.capture,
+          .disable_default_collectors = true,
+          .min_window = std::chrono::milliseconds(1)};
 }
 
 bool is_unbound(const MonitorOptions& chosen, const std::string& name) {

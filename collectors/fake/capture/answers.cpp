@@ -192,33 +192,17 @@ std::string joined(std::string_view prefix, std::string_view path) {
 }
 
 Answer numbers_answer(std::vector<std::uint64_t> numbers) {
-  Answer answer;
-  answer.kind = AnswerKind::numbers;
-  answer.numbers = std::move(numbers);
-  return answer;
+  return {.kind = AnswerKind::numbers, .numbers = std::move(numbers)};
 }
 
-Answer text_answer(AnswerKind kind, std::string_view text) {
-  Answer answer;
-  answer.kind = kind;
-  answer.text = text;
-  return answer;
-}
+Answer text_answer(AnswerKind kind, std::string_view text) { return {.kind = kind, .text = std::string(text)}; }
 
 Answer absent_answer(const Absent& absent) {
-  Answer answer;
-  answer.kind = AnswerKind::absent;
-  answer.reason = absent.reason;
-  answer.error = absent.os_error;
-  return answer;
+  return {.kind = AnswerKind::absent, .reason = absent.reason, .error = absent.os_error};
 }
 
 Answer failure_answer(const Failure& failure) {
-  Answer answer;
-  answer.kind = AnswerKind::failure;
-  answer.error = failure.code.value();
-  answer.text = failure.where;
-  return answer;
+  return {.kind = AnswerKind::failure, .text = failure.where, .error = failure.code.value()};
 }
 
 CaptureFiles files_of(const std::vector<Pass>& passes) {

@@ -19,17 +19,15 @@ using Pid = std::uint32_t;
 std::string path_of(Pid pid, std::string_view file) { return std::to_string(pid).append("/").append(file); }
 
 TreeProcess tree_process(const ProcessStat& stat, Pid pid, std::uint64_t page_size) {
-  TreeProcess process;
-  process.pid = pid;
-  process.parent = stat.parent;
-  process.start_ticks = stat.start_time_ticks;
-  process.user_ticks = stat.user_ticks;
-  process.system_ticks = stat.system_ticks;
-  process.reaped_user_ticks = stat.reaped_user_ticks;
-  process.reaped_system_ticks = stat.reaped_system_ticks;
-  process.reaped_faults = stat.reaped_faults;
-  process.resident_bytes = stat.resident_pages * page_size;
-  return process;
+  return {.pid = pid,
+          .parent = stat.parent,
+          .start_ticks = stat.start_time_ticks,
+          .user_ticks = stat.user_ticks,
+          .system_ticks = stat.system_ticks,
+          .reaped_user_ticks = stat.reaped_user_ticks,
+          .reaped_system_ticks = stat.reaped_system_ticks,
+          .reaped_faults = stat.reaped_faults,
+          .resident_bytes = stat.resident_pages * page_size};
 }
 
 }  // namespace

@@ -48,10 +48,6 @@ std::string level_sign(std::optional<double> share) {
   return share.value_or(0) >= kFull ? "!" : share.value_or(0) >= kHigh ? "+" : "";
 }
 
-void add_to(std::optional<double>& sum, std::optional<double> value) {
-  if (value) sum = sum.value_or(0) + *value;
-}
-
 template <class Memory>
 std::optional<double> share_of(const Memory& row) {
   if (!row.used || !row.size || row.size->value <= 0) return std::nullopt;

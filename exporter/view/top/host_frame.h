@@ -69,6 +69,11 @@ std::string cpu_key(const snapshot::Process& process);
 std::string cpu_key(const snapshot::Workload& workload);
 std::optional<double> cpu_of(const HostFrame& host, const std::string& key);
 
+// What is missing adds nothing.
+inline void add_to(std::optional<double>& sum, std::optional<double> value) {
+  if (value) sum = sum.value_or(0) + *value;
+}
+
 // The number of processes (or of workloads) on all GPUs.
 std::size_t count_clients(const HostFrame& host, bool workloads);
 

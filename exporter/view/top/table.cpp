@@ -124,10 +124,6 @@ std::vector<TableRow> flat_rows(const Frame& frame, const ViewState& view) {
   return rows;
 }
 
-void add_to(std::optional<double>& sum, std::optional<double> value) {
-  if (value) sum = sum.value_or(0) + *value;
-}
-
 struct Branch {
   TableRow group;
   std::vector<TableRow> members;
