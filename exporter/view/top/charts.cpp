@@ -43,7 +43,7 @@ class Chart {
             std::chrono::nanoseconds span) {
     const int wide = columns_ * 2, high = rows_ * 4;
     const std::chrono::nanoseconds step = span / wide;
-    auto next = readings.begin();
+    auto next = std::ranges::lower_bound(readings, now - span - kLongestPause, {}, &History::Reading::at);
     std::optional<double> before;
     std::chrono::nanoseconds at{};
     int last = -1;
