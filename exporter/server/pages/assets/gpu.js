@@ -318,10 +318,10 @@ export class Card {
     const engines = enginesOf(gpu);
     const tiles = this.tilesOf(gpu, now);
     const notes = [];
-    if (gpu.suspended === true)
-      notes.push('Asleep. Values appear when a program wakes it.');
-    else if (!engines.length && !tiles.length)
-      notes.push('None of its values can be read here; what to do about it stands on this page.');
+    if (!engines.length && !tiles.length)
+      notes.push(
+          gpu.suspended ? 'Asleep. Values appear when a program wakes it.' :
+                          'None of its values can be read here; what to do about it stands on this page.');
     if (gpu.engines.some((engine) => engine.of_processes)) notes.push('Engine time is that of the visible processes only.');
     const dropped = gpu.processes_dropped || 0;
     if (dropped) notes.push(dropped + ' smaller processes have no row (--collector.fdinfo.max-processes).');
