@@ -4,7 +4,7 @@
 stay, a history when it opens, hostile names, no script, a hidden tab, an exporter that goes away. Prints when a warm browser painted it.
 
 usage: page.py EXPORTER_BINARY REPOSITORY_ROOT [--whole] [FOLDER_FOR_PICTURES]
---whole: every simulated machine, each watched for a minute. Otherwise four, two of which are watched for a quarter of one.
+--whole: every simulated machine, each watched for a minute, which takes twelve. Otherwise four, two of which are watched for a quarter of one.
 IGPU_UPDATE=1 rewrites end_to_end/page_trees.
 """
 import base64
