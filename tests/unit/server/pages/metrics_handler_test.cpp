@@ -386,7 +386,7 @@ TEST_CASE("requests that share a scrape share its page, one for each form") {
   CHECK(parse_prometheus_text(gunzip(std::string(compressed.content()))).value("test_devices") == 1);
   CHECK(parse_openmetrics(std::string(other.content())).value("test_devices") == 1);
 
-  first.clear();
+  first = {};
   handler.handle(plain, first);  // alone
   CHECK(first.shared_body == nullptr);
   CHECK(parse_prometheus_text(first.body).value("test_devices") == 1);

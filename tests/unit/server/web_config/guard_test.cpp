@@ -122,7 +122,7 @@ TEST_CASE("configured headers are on every response and replace the page's own")
   // The response outlives a reload that happens before it has left.
   site.config.set("");
   CHECK(header(page, "X-Frame-Options") == "deny");
-  page.clear();
+  page = {};
   CHECK(page.keeps_alive == nullptr);
 }
 
