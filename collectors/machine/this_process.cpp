@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "machine/this_process.h"
+
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "machine/this_process.h"
 
 namespace igpu {
 

@@ -162,18 +162,19 @@ class Run:
         print(f"increase of a counter over {window} s: at most {100 * worst:.2f} % off")
 
     def check_messages(self):
-        reported, sent, messages = collections.defaultdict(set), collections.Counter(), collections.Counter()
+        reported, sent, messages = collections.defaultdict(set), collections.defaultdict(list), collections.Counter()
         for at, message in self.shape.receiver.messages:
             alerts = frozenset((alert["fingerprint"], alert["status"], alert["startsAt"]) for alert in message["alerts"])
-            sent[(message["groupKey"], message["status"], alerts)] += 1
+            sent[(message["groupKey"], message["status"], alerts)].append(at)
             labels = message["groupLabels"]
             if labels["alertname"] == "IntelGpuExporterDown" and message["status"] == "firing":
                 messages[labels.get("rack")] += 1
                 reported[labels.get("rack")] |= {alert["labels"]["instance"] for alert in message["alerts"] if alert["status"] == "firing"}
-        twice = {key: count for key, count in sent.items() if count > 1}
+        twice = {key: times for key, times in sent.items() if len(times) > 1}
         print(f"{len(self.shape.receiver.messages)} messages, {len(twice)} of them twice; hosts down by rack, in messages: {dict(messages)}")
-        for (group, status, alerts), count in twice.items():
-            check(False, f"the Alertmanagers sent {count} times: {status} {group} {sorted(alerts)[:2]}")
+        for (group, status, alerts), times in twice.items():
+            when = ", ".join(f"{at - self.began:.0f} s ({self.during(at)})" for at in times)
+            check(False, f"the Alertmanagers sent more than once: {status} {group} {sorted(alerts)[:2]} at {when}")
         due = {self.fleet.name(host) for host in self.alarms_due}
         found = set().union(*reported.values()) if reported else set()
         check(not due - found, f"alerts were lost: nobody was told of {sorted(due - found)}")
