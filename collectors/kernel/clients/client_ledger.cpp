@@ -95,7 +95,9 @@ void ClientLedgers::count(ClientSnapshot& snapshot, std::span<const Gpu> gpus,
     if (i == 0 || snapshot.clients[i].device != snapshot.clients[i - 1].device)
       devices_.try_emplace(snapshot.clients[i].device);
   for (auto& [address, counted] : devices_) {
-    const std::span<DrmClient> clients = std::ranges::equal_range(snapshot.clients, address, {}, &DrmClient::device);
+    // Not equal_range: clang 14 makes no span of what it returns.
+    const std::span<DrmClient> clients(std::ranges::lower_bound(snapshot.clients, address, {}, &DrmClient::device),
+                                       std::ranges::upper_bound(snapshot.clients, address, {}, &DrmClient::device));
     if (clients.empty() && std::ranges::find(asleep_gpus, address) != asleep_gpus.end()) {
       pause_clock(address);
       continue;
