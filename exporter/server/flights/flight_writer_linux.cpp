@@ -244,7 +244,8 @@ void FlightFolder::keep(std::string name, std::string_view bytes) const {
   // A clock that was put back makes names of the past: the new flight is not the one that goes.
   std::vector<std::string> names = names_in(folder_.get(), kPrefix, kSuffix, owner_);
   std::erase(names, name);
-  std::ranges::stable_partition(names, [](const std::string& one) { return one.ends_with("-request.pftrace"); });
+  std::stable_partition(names.begin(), names.end(),
+                        [](const std::string& one) { return one.ends_with("-request.pftrace"); });
   for (std::size_t i = 0; i + (kMost - 1) < names.size(); ++i)
     if (::unlinkat(folder_.get(), names[i].c_str(), 0) != 0 && errno != ENOENT) fail("remove " + names[i]);
 }
