@@ -17,8 +17,8 @@ from exporter_under_test import check, finish  # noqa: E402
 from rack import Rack, dashboards, expand, queries  # noqa: E402
 
 WAIT = 120  # seconds for all that has no data yet
-# From five minutes on, and stalls only when there are some: tests/prometheus/channels_test.yml and dashboard_banner.py.
-LATER = re.compile(r"(last_over_time\()?channel:video_jobs:(steady|nominal|deviation|stall)\b")
+# From five minutes on, and stalls and faults only when there are some: tests/prometheus and dashboard_banner.py.
+LATER = re.compile(r"(last_over_time\()?channel:video_jobs:(steady|nominal|deviation|stall)\b|\w+:\w+:increase10m$")
 
 
 def has_data(rack, expression, until):
@@ -45,7 +45,7 @@ def main():
                     continue
                 count += 1
                 check(has_data(rack, expand(expression), until), f"{file}: {where}: no data for: {expression}")
-                unknown = set(re.findall(r"\b(?:intel_[gn]pu|process)_\w+", re.sub(r'"[^"]*"', "", expression))) - described
+                unknown = set(re.findall(r"\b(?:intel_[gn]pu|process)_\w+", re.sub(r'"[^"]*"|\w+:\w+(:\w+)?', "", expression))) - described
                 check(not unknown, f"{file}: {where}: not in METRICS.md: {', '.join(sorted(unknown))}")
         for rules in sorted((ROOT / "deploy/prometheus/rules").glob("*.yml")):
             for record in sorted(set(re.findall(r"record: (\S+)", rules.read_text()))):

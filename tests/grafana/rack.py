@@ -105,9 +105,10 @@ def panels(dashboard):
 def asked(expression):
     """The query itself. Of one that may rightly answer nothing (a hang, a lost block, why a reading is missing) what it asks for:
     there must be such series, if not with the reason or the state that it names."""
-    if not re.search(r"unless on \(\)|ALERTS|(==|[<>]=?) *(bool *)?\d", expression):
+    if not re.search(r"unless on \(\)|ALERTS|(==|[<>]=?) *(bool *)?\d|:increase10m", expression):
         return [expression]
-    selectors = {re.sub(r'(?<=[{,])(reason|alertstate)="[^"]*",?', "", one) for one in re.findall(r"\b[a-zA-Z_:][\w:]*\{[^}]*\}", expression)}
+    expression = re.sub(r"\b\w+:(\w+):increase10m", r"\1_total", expression)  # a rule that records only faults
+    selectors = {re.sub(r'(?<=[{,])(reason|alertstate)!?="[^"]*",?', "", one) for one in re.findall(r"\b[a-zA-Z_:][\w:]*\{[^}]*\}", expression)}
     return [f"last_over_time({selector}[5m])" for selector in sorted(selectors)] or [expression]
 
 
