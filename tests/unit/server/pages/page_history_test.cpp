@@ -139,7 +139,7 @@ TEST_CASE("memory of a rack of three with channels: 0.3 MB; of 32 GPUs: 3 MB") {
 
   HostModel many = rack;
   many.gpus.clear();
-  for (int i = 0; i < 32; ++i) {
+  for (std::size_t i = 0; i < 32; ++i) {
     GpuModel& gpu = many.gpus.emplace_back(rack.gpus[1 + i % 2]);
     gpu.gpu.address = "0000:" + std::to_string(100 + i) + ":00.0";
     gpu.gpu.card = "card" + std::to_string(i);
