@@ -36,6 +36,7 @@ class Machine:
             mount --bind /proc "$0/root/proc"
             mount --bind /dev "$0/root/dev"
             mount -t tmpfs tmpfs "$0/root/tmp"
+            mkdir -p "$0/root$1"  # gone if the sources are below /tmp
             mount -t tmpfs tmpfs "$0/root$1"
             echo ready
             read -r end""", folder, SOURCE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
