@@ -130,7 +130,9 @@ class BlockReader {
 
 }  // namespace
 
-bool parse_fdinfo(std::string_view text, FdinfoBlock& block) {
+// For every client and scrape. GCC inlines less in large units: without the attribute, half of the time goes into
+// calls.
+[[gnu::flatten]] bool parse_fdinfo(std::string_view text, FdinfoBlock& block) {
   // Nearly all files of a machine are something else.
   if (text.find(kPrefix) == std::string_view::npos) return false;
   block = FdinfoBlock{};
