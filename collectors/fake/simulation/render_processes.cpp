@@ -14,7 +14,7 @@ constexpr std::uint64_t kPageSize = 4096;
 constexpr std::int64_t kTick = 10'000'000;  // ns: USER_HZ is 100
 
 // drm_print_memory_stats(): the largest exact unit up to MiB; 0 has no unit.
-void put_size(std::ostream& out, std::string_view kind, std::string_view region, std::uint64_t bytes) {
+void put_size(Text& out, std::string_view kind, std::string_view region, std::uint64_t bytes) {
   constexpr std::array<std::string_view, 3> kUnits{"", " KiB", " MiB"};
   std::size_t unit = 0;
   while (bytes != 0 && bytes % 1024 == 0 && unit + 1 < kUnits.size()) {
@@ -24,7 +24,7 @@ void put_size(std::ostream& out, std::string_view kind, std::string_view region,
   out << "drm-" << kind << '-' << region << ":\t" << bytes << kUnits[unit] << '\n';
 }
 
-void put_memory(std::ostream& out, std::string_view region, const MemoryUse& use, bool purgeable) {
+void put_memory(Text& out, std::string_view region, const MemoryUse& use, bool purgeable) {
   put_size(out, "total", region, use.total);
   put_size(out, "shared", region, use.shared);
   put_size(out, "active", region, use.active);
@@ -37,7 +37,7 @@ unsigned engines_of_class(const GpuScript& gpu, EngineClass engine_class) {
       std::ranges::count_if(gpu.engines, [&](const EngineScript& e) { return e.model.engine_class == engine_class; }));
 }
 
-void put_i915(std::ostream& out, const GpuScript& gpu, const ClientScript& client, ScriptTime now) {
+void put_i915(Text& out, const GpuScript& gpu, const ClientScript& client, ScriptTime now) {
   put_memory(out, "system0", client.system_memory(now), true);
   if (gpu.model.vram_bytes > 0) {
     put_memory(out, "local0", client.local_memory(now), true);
@@ -54,7 +54,7 @@ void put_i915(std::ostream& out, const GpuScript& gpu, const ClientScript& clien
   }
 }
 
-void put_xe(std::ostream& out, const GpuScript& gpu, const ClientScript& client, ScriptTime now) {
+void put_xe(Text& out, const GpuScript& gpu, const ClientScript& client, ScriptTime now) {
   put_memory(out, "system", {}, true);
   put_memory(out, "gtt", client.system_memory(now), false);
   put_memory(out, "vram0", client.local_memory(now), false);
@@ -80,18 +80,15 @@ class ProcRenderer {
     directory.uid = process.uid;
     directory.life = process.life;
     proc_.file(path + "comm", process.comm.substr(0, 15) + "\n", 0644);
-    proc_.file(path + "cgroup",
-               [&process](std::ostream& out, ScriptTime now) { out << "0::" << process.cgroup(now) << '\n'; });
-    proc_.file(path + "stat", [&script = script_, &process](std::ostream& out, ScriptTime now) {
-      put_stat(out, script, process, now);
-    });
+    proc_.file(path + "cgroup", [&process](Text& out, ScriptTime now) { out << "0::" << process.cgroup(now) << '\n'; });
+    proc_.file(path + "stat",
+               [&script = script_, &process](Text& out, ScriptTime now) { put_stat(out, script, process, now); });
     proc_.file(
-        path + "io",
-        [&script = script_, &process](std::ostream& out, ScriptTime now) { put_io(out, script, process, now); }, 0400);
-    proc_.file(
-        path + "task/" + std::to_string(process.pid) + "/children",
-        [&script = script_, &process](std::ostream& out, ScriptTime now) { put_children(out, script, process, now); });
-    proc_.file(path + "status", [&process](std::ostream& out, ScriptTime) { put_status(out, process); });
+        path + "io", [&script = script_, &process](Text& out, ScriptTime now) { put_io(out, script, process, now); },
+        0400);
+    proc_.file(path + "task/" + std::to_string(process.pid) + "/children",
+               [&script = script_, &process](Text& out, ScriptTime now) { put_children(out, script, process, now); });
+    proc_.file(path + "status", [&process](Text& out, ScriptTime) { put_status(out, process); });
     // Both need ptrace access to the process; fd/ also needs the owner's read bit.
     Node& fd = proc_.directory(path + "fd");
     Node& fdinfo = proc_.directory(path + "fdinfo");
@@ -114,9 +111,8 @@ class ProcRenderer {
     const auto hold = [&](std::uint32_t pid, std::uint32_t number) {
       const std::string where = std::to_string(pid) + "/";
       proc_.link(where + "fd/" + std::to_string(number), node).life = client.open;
-      Node& file =
-          proc_.file(where + "fdinfo/" + std::to_string(number),
-                     [&gpu, &client](std::ostream& out, ScriptTime now) { put_client(out, gpu, client, now); });
+      Node& file = proc_.file(where + "fdinfo/" + std::to_string(number),
+                              [&gpu, &client](Text& out, ScriptTime now) { put_client(out, gpu, client, now); });
       file.life = client.open;
       if (gpu.model.driver == Driver::xe) file.wakes = &world_.power[client.gpu];
     };
@@ -143,7 +139,7 @@ class ProcRenderer {
                "pos:\t0\nflags:\t02000002\nmnt_id:\t15\nino:\t" + std::to_string(1040 + number) + "\n" + more);
   }
 
-  static void put_client(std::ostream& out, const GpuScript& gpu, const ClientScript& client, ScriptTime now) {
+  static void put_client(Text& out, const GpuScript& gpu, const ClientScript& client, ScriptTime now) {
     out << "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t" << 400 + gpu.render_minor << '\n';
     out << "drm-driver:\t" << to_string(gpu.model.driver) << "\ndrm-client-id:\t" << client.id(now) << "\ndrm-pdev:\t"
         << gpu.address << '\n';
@@ -184,14 +180,13 @@ class ProcRenderer {
     return sum;
   }
 
-  static void put_children(std::ostream& out, const MachineScript& script, const ProcessScript& process,
-                           ScriptTime now) {
+  static void put_children(Text& out, const MachineScript& script, const ProcessScript& process, ScriptTime now) {
     for (const ProcessScript& child : script.processes)
       if (child.parent == process.pid && child.life.exists(now)) out << child.pid << ' ';
   }
 
   // fs/proc/base.c. The bytes include those of children that it has waited for.
-  static void put_io(std::ostream& out, const MachineScript& script, const ProcessScript& process, ScriptTime now) {
+  static void put_io(Text& out, const MachineScript& script, const ProcessScript& process, ScriptTime now) {
     const Use own = use_since_begin(process, now);
     const Use ended = use_of_ended(script, process, now);
     const std::uint64_t read = own.read + ended.read;
@@ -201,7 +196,7 @@ class ProcRenderer {
         << "\ncancelled_write_bytes: 0\n";
   }
 
-  static void put_stat(std::ostream& out, const MachineScript& script, const ProcessScript& process, ScriptTime now) {
+  static void put_stat(Text& out, const MachineScript& script, const ProcessScript& process, ScriptTime now) {
     const Use own = use_since_begin(process, now);
     const Use ended = use_of_ended(script, process, now);
     out << process.pid << " (" << std::string_view(process.comm).substr(0, 15) << ") "
@@ -215,7 +210,7 @@ class ProcRenderer {
   }
 
   // Its beginning, up to the users; the rest is not read.
-  static void put_status(std::ostream& out, const ProcessScript& process) {
+  static void put_status(Text& out, const ProcessScript& process) {
     out << "Name:\t" << std::string_view(process.comm).substr(0, 15) << "\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t"
         << process.pid << "\nNgid:\t0\nPid:\t" << process.pid << "\nPPid:\t" << process.parent << "\nTracerPid:\t0\n";
     for (const char* key : {"Uid", "Gid"}) {
@@ -244,7 +239,7 @@ struct ProcessorModes {
     idle = Course::from([&](std::size_t k) { return count * (1'000'000'000 - kWait) - busy.at_second(k); });
   }
   // In ticks: user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice.
-  void put(std::ostream& out, ScriptTime now) const {
+  void put(Text& out, ScriptTime now) const {
     const auto ticks = [&](const Course& course) { return course.integral(now) / static_cast<std::uint64_t>(kTick); };
     out << ' ' << ticks(user) << " 0 " << ticks(system) << ' ' << ticks(idle) << ' ' << ticks(iowait) << " 0 "
         << ticks(softirq) << " 0 0 0\n";
@@ -264,7 +259,7 @@ void render_host_stat(Tree& proc, const MachineScript& script) {
   }
   const ProcessorModes sum(all, script.host.busy.size());
   const std::string booted = std::to_string(script.host.booted.count());
-  proc.file("stat", [sum, each = std::move(each), booted](std::ostream& out, ScriptTime now) {
+  proc.file("stat", [sum, each = std::move(each), booted](Text& out, ScriptTime now) {
     out << "cpu ";
     sum.put(out, now);
     for (std::size_t cpu = 0; cpu < each.size(); ++cpu) {

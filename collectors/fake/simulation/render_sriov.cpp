@@ -31,7 +31,7 @@ void render_adverse_events(Tree& sys, const GpuScript& gpu) {
   for (unsigned gt = 0; gt < gpu.gts.size(); ++gt) {
     const std::string path =
         "kernel/debug/dri/" + gpu.address + "/sriov/pf/tile0/gt" + std::to_string(gt) + "/adverse_events";
-    sys.file(path, [&gpu, gt](std::ostream& out, ScriptTime now) {
+    sys.file(path, [&gpu, gt](Text& out, ScriptTime now) {
       for (const FunctionScript& function : gpu.functions) {
         const std::uint64_t resets = gt == 0 ? function.resets(now) : 0;
         if (resets == 0) continue;

@@ -2,7 +2,6 @@
 #include "fake/simulation/tree.h"
 
 #include <cerrno>
-#include <sstream>
 
 #include "base/scan.h"
 
@@ -95,22 +94,19 @@ Found find_directory(const Tree& tree, const Start& from, std::string_view path)
   return found;
 }
 
-std::string text_of(const Tree& tree, const Node& node) {
+std::string_view text_of(const Tree& tree, const Node& node, std::span<char> buffer) {
   if (node.wakes != nullptr) node.wakes->note_read();
-  if (!node.render) return node.text;
-  std::ostringstream out;
-  node.render(out, tree.clock().now());
-  return std::move(out).str();
-}
-
-// Its start if it does not fit.
-std::string_view copied(std::string_view text, std::span<char> buffer) {
-  return {buffer.data(), text.copy(buffer.data(), buffer.size())};
+  Text out(buffer);
+  if (node.render)
+    node.render(out, tree.clock().now());
+  else
+    out << node.text;
+  return out.written();
 }
 
 Reading<std::string_view> read_whole(const Tree& tree, const Node& node, std::span<char> buffer,
                                      std::string_view where) {
-  const std::string_view text = copied(text_of(tree, node), buffer);
+  const std::string_view text = text_of(tree, node, buffer);
   // A full buffer may hold the whole file or not; read(2) does not report which, so machine/ treats it as too small.
   if (text.size() == buffer.size()) return Failure{std::error_code(EFBIG, std::generic_category()), std::string(where)};
   return text;
@@ -215,7 +211,7 @@ Reading<std::string_view> TreeDirectory::read(std::string_view path, std::span<c
 Reading<std::string_view> TreeDirectory::read_start(std::string_view path, std::span<char> buffer) const {
   const Found found = find_file(*tree_, {*node_, opened_}, path);
   if (found.node == nullptr) return outcome_of_errno<std::string_view>(found.error, path);
-  return copied(text_of(*tree_, *found.node), buffer);
+  return text_of(*tree_, *found.node, buffer);
 }
 
 Reading<std::unique_ptr<File>> TreeDirectory::open(std::string_view path) const {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <charconv>
 #include <concepts>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <ostream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,8 +19,33 @@
 
 namespace igpu::simulation {
 
+// What a file holds, written into its reader's buffer as the kernel does; of one that does not fit, its start. Not a
+// stream: the benchmarks' scrapes would mostly cost what streams do.
+class Text {
+ public:
+  explicit Text(std::span<char> buffer) : buffer_(buffer) {}
+
+  Text& operator<<(std::string_view text) {
+    used_ += text.copy(buffer_.data() + used_, buffer_.size() - used_);
+    return *this;
+  }
+  Text& operator<<(char c) { return *this << std::string_view(&c, 1); }
+  template <std::integral Integer>
+  Text& operator<<(Integer number) {
+    std::array<char, 24> digits;  // enough for 64 bits
+    return *this << std::string_view(digits.data(),
+                                     std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+  }
+
+  std::string_view written() const { return {buffer_.data(), used_}; }
+
+ private:
+  std::span<char> buffer_;
+  std::size_t used_ = 0;
+};
+
 // The text of a file at a given time.
-using Render = std::function<void(std::ostream& out, ScriptTime now)>;
+using Render = std::function<void(Text& out, ScriptTime now)>;
 
 // One entry of a simulated file system.
 struct Node {
@@ -86,7 +112,7 @@ class Folder {
   // of(now): the number, or a text.
   template <std::invocable<ScriptTime> F>
   void value(const std::string& name, F of, std::uint32_t permissions = 0444) const {
-    const Render render = [of](std::ostream& out, ScriptTime now) { out << of(now) << '\n'; };
+    const Render render = [of](Text& out, ScriptTime now) { out << of(now) << '\n'; };
     tree_.file(path_ + '/' + name, render, permissions).wakes = wakes_;
   }
 

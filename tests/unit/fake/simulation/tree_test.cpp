@@ -42,7 +42,7 @@ TEST_CASE_FIXTURE(Fixture, "a file that never changes is read as it was written"
 }
 
 TEST_CASE_FIXTURE(Fixture, "a file of time shows the machine's time, which began hours before the clock's") {
-  tree.file("uptime", [](std::ostream& out, ScriptTime now) { out << now.count() / 1'000'000'000 << '\n'; });
+  tree.file("uptime", [](Text& out, ScriptTime now) { out << now.count() / 1'000'000'000 << '\n'; });
   CHECK(*root.read("uptime", buffer) == "100\n");
   clock.time += 17s;
   CHECK(*root.read("uptime", buffer) == "117\n");
