@@ -85,17 +85,24 @@ const kLast = [
 ];
 
 function classColumn(name) {
-  const show = (cell, user) => {
-    const ratio = user.busy[name];
-    if (!cell.firstElementChild) cell.append(el('span', {class: 'cell'}, el('span'), el('i')));
-    const [text, bar] = cell.firstElementChild.children;
-    const idle = ratio === undefined || ratio < kIdle;
-    setAttribute(cell.firstElementChild, 'class', 'cell ' + classOf(name) + (idle ? ' zero' : ''));
-    setNumber(text, idle ? '–' : percent(ratio));
-    bar.style.width = Math.min(100, (idle ? 0 : ratio) * 100) + '%';
-  };
-  return new Column(name, kShort[name] || name, (user) => user.busy[name] || 0, show);
+  return new Column(name, kShort[name] || name, (user) => user.busy[name] || 0, (cell, user) => showBusy(cell, user.busy[name], name));
 }
+
+function showBusy(cell, ratio, name, title = '') {
+  if (!cell.firstElementChild) cell.append(el('span', {class: 'cell'}, el('small'), el('span'), el('i')));
+  const [small, text, bar] = cell.firstElementChild.children;
+  const idle = !(ratio >= kIdle);
+  setAttribute(cell.firstElementChild, 'class', 'cell ' + classOf(name) + (idle ? ' zero' : ''));
+  setText(small, idle ? '' : title);
+  setNumber(text, idle ? '–' : percent(ratio));
+  bar.style.width = Math.min(100, (idle ? 0 : ratio) * 100) + '%';
+}
+
+// The fullest class, where a phone has no room for all.
+const fullest = (user) => kClasses.reduce((most, name) => (user.busy[name] || 0) > (user.busy[most] || 0) ? name : most);
+const kBusy = new Column(
+    'busy', 'Busiest', (user) => user.busy[fullest(user)] || 0,
+    (cell, user) => showBusy(cell, user.busy[fullest(user)], fullest(user), (kShort[fullest(user)] || fullest(user)) + ' '));
 
 export class Users {
   constructor() {
@@ -125,7 +132,7 @@ export class Users {
     const key = classes.join();
     if (key === this.key) return;
     this.key = key;
-    this.columns = [...kFixed, ...classes.map(classColumn), ...kLast];
+    this.columns = [...kFixed, ...classes.map(classColumn), kBusy, ...kLast];
     this.rows = new Kept(() => {
       const cells = this.columns.map((column) => el('td', {class: this.classOf(column)}));
       return {cells, root: el('tr', {}, ...cells)};
@@ -145,7 +152,7 @@ export class Users {
     this.markSort();
   }
   classOf(column) {
-    return 'c-' + column.name + (column.name === 'memory' || column.name === 'since' || kClasses.includes(column.name) ? ' r' : '');
+    return 'c-' + column.name + (kFixed.includes(column) ? '' : ' r');
   }
   markSort() {
     for (const column of this.columns)
