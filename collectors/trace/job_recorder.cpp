@@ -11,6 +11,7 @@
 #include "igpu/token_bucket.h"
 #include "kernel/clients/cgroup_names.h"
 #include "kernel/clients/container_names.h"
+#include "kernel/clients/process.h"
 #include "kernel/clients/workload_naming.h"
 #include "machine/filesystem.h"
 #include "machine/machine.h"
@@ -257,13 +258,8 @@ class Recorder final : public JobRecorder {
     process.pid = pid;
     process.comm = comm;
     std::array<char, 16384> buffer;
-    if (const auto cgroup = proc_->read(std::to_string(pid) + "/cgroup", buffer)) {
-      process.cgroup = most_specific_cgroup(*cgroup);
-      CgroupNames names = names_of_cgroup(process.cgroup);
-      process.container_id = names.container_id;
-      process.pod_uid = std::move(names.pod_uid);
-      process.systemd_unit = names.systemd_unit;
-    }
+    if (const auto cgroup = proc_->read(std::to_string(pid) + "/cgroup", buffer))
+      set_cgroup(process, most_specific_cgroup(*cgroup));
     if (container_names_) container_names_->begin_scan(Nanoseconds(time_ns));
     sink_.add(JobProcess{time_ns, pid, naming_.labels_of({process}).workload});
   }

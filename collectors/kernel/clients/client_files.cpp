@@ -36,6 +36,14 @@ DrmClient fdinfo_client(const FdinfoBlock& block, std::uint32_t pid, Nanoseconds
   return client;
 }
 
+// Whether the client is among those from `first` on: copies of a descriptor are the common case of one seen twice.
+template <class Client>
+bool is_among(const std::vector<Client>& clients, std::size_t first, const FdinfoBlock& block) {
+  return std::any_of(clients.begin() + static_cast<std::ptrdiff_t>(first), clients.end(), [&](const Client& client) {
+    return client.id == *block.client_id && client.device == block.address;
+  });
+}
+
 void insert(std::vector<ClientFile>& files, ClientFile file) {
   const auto at = std::ranges::lower_bound(files, file.fd, {}, &ClientFile::fd);
   if (at != files.end() && at->fd == file.fd)
@@ -202,24 +210,16 @@ ClientFileReader::Visit ClientFileReader::add_client(const FdinfoBlock& block, N
   }
   device_ = block.address;
   if (scan_.gpus.is_asleep(block.address)) return Visit::client;
-  // Copies of a descriptor are the common case of a client seen twice.
   auto& clients = scan_.snapshot.clients;
-  const auto own = clients.begin() + static_cast<std::ptrdiff_t>(first_client_);
-  const bool again = std::any_of(own, clients.end(), [&](const DrmClient& client) {
-    return client.id == *block.client_id && client.device == block.address;
-  });
-  if (!again) clients.push_back(fdinfo_client(block, pid_, now));
+  if (!is_among(clients, first_client_, block)) clients.push_back(fdinfo_client(block, pid_, now));
   return Visit::client;
 }
 
 void ClientFileReader::add_npu_client(const FdinfoBlock& block) {
   device_ = block.address;
   auto& clients = scan_.snapshot.npu_clients;
-  const auto own = clients.begin() + static_cast<std::ptrdiff_t>(first_npu_client_);
-  const bool again = std::any_of(own, clients.end(), [&](const NpuClient& client) {
-    return client.id == *block.client_id && client.device == block.address;
-  });
-  if (!again) clients.push_back({std::string(block.address), *block.client_id, pid_, {}, memory_of(block)});
+  if (!is_among(clients, first_npu_client_, block))
+    clients.push_back({std::string(block.address), *block.client_id, pid_, {}, memory_of(block)});
 }
 
 // The target of /proc/<pid>/fd/<fd>; nothing without permission (it requires CAP_DAC_READ_SEARCH as well).

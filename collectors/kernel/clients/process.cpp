@@ -75,6 +75,14 @@ const std::string& UserNames::name(std::uint32_t uid, Nanoseconds now) {
   return it->second;
 }
 
+void set_cgroup(ClientProcess& process, std::string_view path) {
+  process.cgroup = path;
+  CgroupNames names = names_of_cgroup(process.cgroup);
+  process.container_id = names.container_id;
+  process.pod_uid = std::move(names.pod_uid);
+  process.systemd_unit = names.systemd_unit;
+}
+
 Reading<ClientProcess> read_process_stat(const Directory& directory, std::uint32_t pid, std::uint64_t page_size) {
   std::array<char, 2048> buffer;
   const auto text = directory.read_start("stat", buffer);
@@ -99,13 +107,7 @@ Reading<ClientProcess> read_process(const Directory& directory, std::uint32_t pi
   std::array<char, 16384> buffer;  // a cgroup file of version 1 has a dozen long lines
   if (const auto status = directory.read_start("status", buffer))
     if (const auto uid = parse_status_uid(*status)) process->user = users.name(*uid, now);
-  if (const auto cgroup = directory.read("cgroup", buffer)) {
-    process->cgroup = most_specific_cgroup(*cgroup);
-    CgroupNames names = names_of_cgroup(process->cgroup);
-    process->container_id = names.container_id;
-    process->pod_uid = std::move(names.pod_uid);
-    process->systemd_unit = names.systemd_unit;
-  }
+  if (const auto cgroup = directory.read("cgroup", buffer)) set_cgroup(*process, most_specific_cgroup(*cgroup));
   return process;
 }
 

@@ -56,4 +56,7 @@ Reading<ClientProcess> read_process(const Directory& directory, std::uint32_t pi
 // As read_process(), but in one read of /proc/<pid>/stat, which has neither the user nor the control group.
 Reading<ClientProcess> read_process_stat(const Directory& directory, std::uint32_t pid, std::uint64_t page_size);
 
+// Sets the control group, and the names that its path tells.
+void set_cgroup(ClientProcess& process, std::string_view path);
+
 }  // namespace igpu
