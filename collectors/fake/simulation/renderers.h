@@ -13,13 +13,6 @@ namespace igpu::simulation {
 
 // sys: PCI functions, bridges, runtime PM, DRM nodes, connectors; then the files of the GPU's driver.
 void render_gpu(Tree& sys, const GpuScript& gpu, const RuntimePower& power);
-void render_i915_card(Tree& sys, const GpuScript& gpu, const RuntimePower& power);
-void render_i915_hwmon(const Folder& hwmon, const GpuScript& gpu);
-void render_xe_tiles(Tree& sys, const GpuScript& gpu, const RuntimePower& power);
-// quiet: the same folder, for the files whose reading does not resume the GPU.
-void render_xe_hwmon(const Folder& quiet, const Folder& hwmon, const GpuScript& gpu);
-// The virtual functions of a GPU with SR-IOV, and the driver's files about them.
-void render_functions(Tree& sys, const GpuScript& gpu);
 // sys: RAPL zones, coretemp, CPUs, devices that are not Intel GPUs.
 void render_host(Tree& sys, const MachineScript& script);
 void render_processes(Tree& proc, const World& world);
@@ -30,9 +23,6 @@ void render_device_nodes(Tree& dev, const MachineScript& script);
 
 // ---- shared helpers ----
 
-// "../" as often as path has components, without the last slash.
-std::string up_from(std::string_view path);
-
 struct PciIds {
   std::uint16_t vendor, device;
   std::uint32_t pci_class;
@@ -41,16 +31,11 @@ struct PciIds {
   std::string_view driver;
   int numa_node;
 };
-// Whether the monitors are plugged in. Every ten minutes they are unplugged for four seconds.
-bool has_monitor(ScriptTime now);
-// Number of times that the monitors were plugged in or unplugged until then.
+// Number of times that the monitors were plugged in or unplugged until then. Every ten minutes they are unplugged for
+// four seconds.
 std::uint64_t hotplugs(ScriptTime until);
-// "HDMI-A-1", and its object's id.
-std::string output_of(const GpuScript& gpu);
+// The id of the output with a monitor, of type HDMI-A.
 unsigned output_id(const GpuScript& gpu);
-
-// Time slice and preemption timeout of each function, the physical function included.
-inline constexpr unsigned kFunctionMilliseconds = 20;
 
 // The directory of a PCI function and its links from bus/pci.
 void render_pci_function(Tree& sys, const std::string& path, const PciIds& ids);
