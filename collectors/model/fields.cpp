@@ -51,7 +51,7 @@ template <auto Member>
 void explain(GpuRows& rows, const Reasons& reasons, const Why& why) {
   using Of = MemberOf<Member>;
   std::optional<Reading<typename Of::Quantity>> missing;
-  for (auto& row : (rows.*kTopic<typename Of::Row>.list).rows) {
+  for (auto& row : rows.of<typename Of::Row>()) {
     if (row.*Member) continue;
     if (!missing) missing = reasons.missing<typename Of::Quantity>(why);
     row.*Member = *missing;
@@ -230,12 +230,12 @@ constexpr Field field(std::string_view path, std::string_view metric, Only only,
   const auto& keys = kTopic<typename Of::Row>.labels;
   const auto end = std::copy(keys.begin(), keys.end(), made.labels.begin());
   if (!only.label.empty()) *end = only.label;
-  if (kIsOfHost<typename Of::Row>) made.scope = Scope::host;
+  if (kTopic<typename Of::Row>.kIsOfHost) made.scope = Scope::host;
   made.store = store<Member>;
   if constexpr (in_snapshot<typename Of::Row>(kTopic<typename Of::Row>.in) &&
                 !std::is_same_v<typename Of::Row, Process>)
     made.one = one_of<Member>;
-  if constexpr (Of::kMayBeMissing && !kIsOfHost<typename Of::Row>) made.explain = explain<Member>;
+  if constexpr (Of::kMayBeMissing && !kTopic<typename Of::Row>.kIsOfHost) made.explain = explain<Member>;
   if constexpr (in_snapshot<typename Of::Row>(kTopic<typename Of::Row>.in)) made.values = rows_of<Member>;
   if (!ends_in(metric, made.unit)) throw "the metric has another unit";
   return made;
@@ -254,7 +254,7 @@ consteval Field field_by_class(std::string_view path, std::string_view metric) {
   made.unit = Quantity::kSuffix;
   made.one = nullptr;
   made.explain = [](GpuRows& rows, const Reasons&, const Why&) {
-    for (auto& row : (rows.*kTopic<typename MemberOf<Member>::Row>.list).rows)
+    for (auto& row : rows.of<typename MemberOf<Member>::Row>())
       for (auto& value : row.*Member)
         if (!value) value = Absent{Reason::hardware};  // the client has no time of that class
   };

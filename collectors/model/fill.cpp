@@ -105,11 +105,11 @@ class ModelReader::Fill {
 
 HostModel ModelReader::Fill::finish() {
   HostModel host = std::move(host_.model);
-  host.workloads = std::move(host_.workloads.rows);
+  host.workloads = std::move(host_.of<Workload>());
   std::ranges::sort(host.workloads, {}, &Workload::name);
-  host.npus = std::move(host_.npus.rows);
+  host.npus = std::move(host_.of<Npu>());
   std::ranges::sort(host.npus, {}, &Npu::address);
-  host.unbound = std::move(host_.unbound.rows);
+  host.unbound = std::move(host_.of<snapshot::Unbound>());
   std::ranges::sort(host.unbound, {}, &snapshot::Unbound::address);
   std::vector<CollectorFailure> failures;
   for (const std::string& name : host.failed_collectors)

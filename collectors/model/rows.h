@@ -55,17 +55,28 @@ inline std::string text_of(EngineSource key) { return key == EngineSource::fdinf
 inline std::string text_of(unsigned key) { return std::to_string(key); }
 inline std::string text_of(const std::optional<unsigned>& key) { return key ? std::to_string(*key) : ""; }
 
-// A kind of rows: the list that holds it while it is filled, where the model has it, the field that explains a list
-// without rows, and the labels that identify a row with the members that keep them.
-template <class Owner, class List, class Model, class Rows, class... Members>
+// The type of a row in a member of the model.
+template <class T>
+struct RowIn {
+  using Type = T;
+};
+template <class T>
+struct RowIn<Reading<T>> : RowIn<T> {};
+template <class T>
+struct RowIn<std::vector<T>> : RowIn<T> {};
+
+// A kind of rows: where the model has them, the field that explains a list without rows, and the labels that identify a
+// row with the members that keep them.
+template <class Model, class Rows, class... Members>
 struct Topic {
-  List Owner::*list;
+  using Row = typename RowIn<Rows>::Type;
+  static constexpr bool kIsOfHost = std::is_same_v<Model, HostModel>;
+
   Rows Model::*in;
   std::string_view first;
   std::array<std::string_view, sizeof...(Members)> labels;
   std::tuple<Members...> members;
 
-  template <class Row>
   std::vector<FieldLabel> labels_of(const Row& row) const {
     return each([&](auto... key) { return std::vector<FieldLabel>{{labels[key.first], text_of(row.*key.second)}...}; });
   }
@@ -74,11 +85,11 @@ struct Topic {
   auto keys(const Labels& values) const {
     return each([&](auto... key) { return std::tuple(read_as(key.second, values[key.first])...); });
   }
-  template <class Row, class Keys>
+  template <class Keys>
   bool is(const Row& row, const Keys& keys) const {
     return each([&](auto... key) { return ((row.*key.second == std::get<key.first>(keys)) && ...); });
   }
-  template <class Row, class Keys>
+  template <class Keys>
   void name(Row& row, const Keys& keys) const {
     each([&](auto... key) { ((row.*key.second = std::get<key.first>(keys)), ...); });
   }
@@ -89,8 +100,8 @@ struct Topic {
   }
 
  private:
-  template <class Row, class T>
-  static auto read_as(T Row::*, std::string_view label) {
+  template <class Of, class T>
+  static auto read_as(T Of::*, std::string_view label) {
     return read<T>(label);
   }
   template <class Use>
@@ -101,15 +112,47 @@ struct Topic {
     (std::index_sequence_for<Members...>());
   }
 };
-template <class Owner, class List, class Model, class Rows, class... Members>
-constexpr auto topic(List Owner::*list, Rows Model::*in, std::string_view first,
-                     std::array<std::string_view, sizeof...(Members)> labels, Members... members) {
-  return Topic<Owner, List, Model, Rows, Members...>{list, in, first, labels, {members...}};
+template <class Model, class Rows, class... Members>
+constexpr auto topic(Rows Model::*in, std::string_view first, std::array<std::string_view, sizeof...(Members)> labels,
+                     Members... members) {
+  return Topic<Model, Rows, Members...>{in, first, labels, {members...}};
 }
 
-// The Topic of each type of rows.
+inline constexpr std::tuple kTopics{
+    topic(&Snapshot::engines, "engine.busy", {"gt", "engine", "class", "source"}, &Engine::gt, &Engine::name,
+          &Engine::engine_class, &Engine::source),
+    topic(&Snapshot::frequencies, "frequency.actual", {"gt"}, &Frequency::gt),
+    topic(&Snapshot::throttling, "throttling.reasons", {"gt"}, &Throttling::gt),
+    topic(&Snapshot::rc6, "rc6.ratio", {"gt"}, &Residency::gt),
+    topic(&Snapshot::power, "power.mean", {"domain", "source"}, &Power::domain, &Power::source),
+    topic(&Snapshot::power_limits, "power_limit.value", {"domain", "limit"}, &PowerLimit::domain, &PowerLimit::limit),
+    topic(&Snapshot::temperatures, "temperature.value", {"sensor"}, &Temperature::sensor),
+    topic(&Snapshot::fans, "fan.speed", {"fan"}, &Fan::name),
+    topic(&Snapshot::voltages, "voltage.value", {"domain"}, &Voltage::domain),
+    topic(&Snapshot::memory, "memory.size", {"memory_region"}, &MemoryRegion::name),
+    topic(&Snapshot::memory_bandwidth, "bandwidth.total", {"direction"}, &Bandwidth::direction),
+    topic(&Snapshot::pcie, "pcie.speed", {}),
+    topic(&Snapshot::processes, "gpu.processes", {"pid", "comm"}, &Process::pid, &Process::comm),
+    topic(&GpuModel::workloads, "", {"workload"}, &WorkloadUse::workload),
+    topic(&GpuModel::functions, "", {"vf"}, &VirtualFunction::number),
+    topic(&GpuModel::hangs, "", {"kind", "class"}, &Hangs::kind, &Hangs::engine_class),
+    topic(&GpuModel::hang_causes, "", {"pid", "comm"}, &HangCause::pid, &HangCause::comm),
+    topic(&GpuModel::video_jobs, "", {"pid", "comm", "workload"}, &VideoJobs::pid, &VideoJobs::comm,
+          &VideoJobs::workload),
+    topic(&GpuModel::temperature_limits, "", {"sensor", "limit"}, &TemperatureLimit::sensor, &TemperatureLimit::limit),
+    topic(&HostModel::workloads, "", {"workload"}, &Workload::name),
+    topic(&HostModel::npus, "", {"device"}, &Npu::address),
+    topic(&HostModel::unbound, "", {"device"}, &snapshot::Unbound::address),
+};
+template <class Row, std::size_t I = 0>
+constexpr const auto& topic_of() {
+  if constexpr (std::is_same_v<typename std::tuple_element_t<I, decltype(kTopics)>::Row, Row>)
+    return std::get<I>(kTopics);
+  else
+    return topic_of<Row, I + 1>();
+}
 template <class Row>
-extern const std::nullptr_t kTopic;
+inline constexpr const auto& kTopic = topic_of<Row>();
 
 template <class Row>
 class RowList {
@@ -146,122 +189,34 @@ class RowList {
   std::unordered_multimap<std::size_t, std::size_t> index_;  // of the rows from kSearched on
 };
 
-struct GpuRows {
-  RowList<Engine> engines;
-  RowList<Frequency> frequencies;
-  RowList<Throttling> throttling;
-  RowList<Residency> rc6;
-  RowList<Power> power;
-  RowList<PowerLimit> power_limits;
-  RowList<Temperature> temperatures;
-  RowList<Fan> fans;
-  RowList<Voltage> voltages;
-  RowList<MemoryRegion> memory;
-  RowList<Bandwidth> bandwidth;
-  RowList<PcieLink> pcie;  // one, or none
-  RowList<Process> processes;
-  RowList<WorkloadUse> workloads;
-  RowList<VirtualFunction> functions;
-  RowList<Hangs> hangs;
-  RowList<HangCause> hang_causes;
-  RowList<VideoJobs> video_jobs;
-  RowList<TemperatureLimit> temperature_limits;
-  GpuModel model;  // values that are not rows
-  std::vector<FeatureState> features;
+template <class... Rows>
+struct RowLists {
+  std::tuple<RowList<Rows>...> lists;
 
-  auto lists() {
-    return std::tie(engines, frequencies, throttling, rc6, power, power_limits, temperatures, fans, voltages, memory,
-                    bandwidth, pcie, processes, workloads, functions, hangs, hang_causes, video_jobs,
-                    temperature_limits);
+  template <class Row>
+  std::vector<Row>& of() {
+    return std::get<RowList<Row>>(lists).rows;
   }
 };
 
-struct HostRows {
-  RowList<Workload> workloads;
-  RowList<Npu> npus;
-  RowList<snapshot::Unbound> unbound;
+struct GpuRows : RowLists<Engine, Frequency, Throttling, Residency, Power, PowerLimit, Temperature, Fan, Voltage,
+                          MemoryRegion, Bandwidth, PcieLink, Process, WorkloadUse, VirtualFunction, Hangs, HangCause,
+                          VideoJobs, TemperatureLimit> {
+  GpuModel model;  // values that are not rows
+  std::vector<FeatureState> features;
+};
+
+struct HostRows : RowLists<Workload, Npu, snapshot::Unbound> {
   std::size_t processes = 0, workload_uses = 0;  // of all GPUs
   HostModel model;                               // values that are not rows
 };
 
-template <>
-inline constexpr auto kTopic<Engine> = topic(&GpuRows::engines, &Snapshot::engines, "engine.busy",
-                                             {"gt", "engine", "class", "source"}, &Engine::gt, &Engine::name,
-                                             &Engine::engine_class, &Engine::source);
-template <>
-inline constexpr auto kTopic<Frequency> = topic(&GpuRows::frequencies, &Snapshot::frequencies, "frequency.actual",
-                                                {"gt"}, &Frequency::gt);
-template <>
-inline constexpr auto kTopic<Throttling> = topic(&GpuRows::throttling, &Snapshot::throttling, "throttling.reasons",
-                                                 {"gt"}, &Throttling::gt);
-template <>
-inline constexpr auto kTopic<Residency> = topic(&GpuRows::rc6, &Snapshot::rc6, "rc6.ratio", {"gt"}, &Residency::gt);
-template <>
-inline constexpr auto kTopic<Power> = topic(&GpuRows::power, &Snapshot::power, "power.mean", {"domain", "source"},
-                                            &Power::domain, &Power::source);
-template <>
-inline constexpr auto kTopic<PowerLimit> = topic(&GpuRows::power_limits, &Snapshot::power_limits, "power_limit.value",
-                                                 {"domain", "limit"}, &PowerLimit::domain, &PowerLimit::limit);
-template <>
-inline constexpr auto kTopic<Temperature> = topic(&GpuRows::temperatures, &Snapshot::temperatures, "temperature.value",
-                                                  {"sensor"}, &Temperature::sensor);
-template <>
-inline constexpr auto kTopic<Fan> = topic(&GpuRows::fans, &Snapshot::fans, "fan.speed", {"fan"}, &Fan::name);
-template <>
-inline constexpr auto kTopic<Voltage> = topic(&GpuRows::voltages, &Snapshot::voltages, "voltage.value", {"domain"},
-                                              &Voltage::domain);
-template <>
-inline constexpr auto kTopic<MemoryRegion> = topic(&GpuRows::memory, &Snapshot::memory, "memory.size",
-                                                   {"memory_region"}, &MemoryRegion::name);
-template <>
-inline constexpr auto kTopic<Bandwidth> = topic(&GpuRows::bandwidth, &Snapshot::memory_bandwidth, "bandwidth.total",
-                                                {"direction"}, &Bandwidth::direction);
-template <>
-inline constexpr auto kTopic<PcieLink> = topic(&GpuRows::pcie, &Snapshot::pcie, "pcie.speed", {});
-template <>
-inline constexpr auto kTopic<Process> = topic(&GpuRows::processes, &Snapshot::processes, "gpu.processes",
-                                              {"pid", "comm"}, &Process::pid, &Process::comm);
-template <>
-inline constexpr auto kTopic<WorkloadUse> = topic(&GpuRows::workloads, &GpuModel::workloads, "", {"workload"},
-                                                  &WorkloadUse::workload);
-template <>
-inline constexpr auto kTopic<VirtualFunction> = topic(&GpuRows::functions, &GpuModel::functions, "", {"vf"},
-                                                      &VirtualFunction::number);
-template <>
-inline constexpr auto kTopic<Hangs> = topic(&GpuRows::hangs, &GpuModel::hangs, "", {"kind", "class"}, &Hangs::kind,
-                                            &Hangs::engine_class);
-template <>
-inline constexpr auto kTopic<HangCause> = topic(&GpuRows::hang_causes, &GpuModel::hang_causes, "", {"pid", "comm"},
-                                                &HangCause::pid, &HangCause::comm);
-template <>
-inline constexpr auto kTopic<VideoJobs> = topic(&GpuRows::video_jobs, &GpuModel::video_jobs, "",
-                                                {"pid", "comm", "workload"}, &VideoJobs::pid, &VideoJobs::comm,
-                                                &VideoJobs::workload);
-template <>
-inline constexpr auto kTopic<TemperatureLimit> = topic(&GpuRows::temperature_limits, &GpuModel::temperature_limits, "",
-                                                       {"sensor", "limit"}, &TemperatureLimit::sensor,
-                                                       &TemperatureLimit::limit);
-template <>
-inline constexpr auto kTopic<Workload> = topic(&HostRows::workloads, &HostModel::workloads, "", {"workload"},
-                                               &Workload::name);
-template <>
-inline constexpr auto kTopic<Npu> = topic(&HostRows::npus, &HostModel::npus, "", {"device"}, &Npu::address);
-
-template <>
-inline constexpr auto kTopic<snapshot::Unbound> = topic(&HostRows::unbound, &HostModel::unbound, "", {"device"},
-                                                        &snapshot::Unbound::address);
-
-// True for types whose rows belong to the machine; all other rows belong to a GPU.
-template <class Row>
-inline constexpr bool kIsOfHost =
-    std::is_same_v<Row, Workload> || std::is_same_v<Row, Npu> || std::is_same_v<Row, snapshot::Unbound>;
-
 template <class Row>
 RowList<Row>& list_of(const Target& to) {
-  if constexpr (kIsOfHost<Row>)
-    return to.host.*kTopic<Row>.list;
+  if constexpr (kTopic<Row>.kIsOfHost)
+    return std::get<RowList<Row>>(to.host.lists);
   else
-    return to.gpu->*kTopic<Row>.list;
+    return std::get<RowList<Row>>(to.gpu->lists);
 }
 
 // The row that a sample belongs to; a new one if needed. Null: there are too many rows, or the engine's class is

@@ -342,20 +342,20 @@ GpuModel finish(GpuRows&& rows, const Reasons& reasons) {
     if (field.explain != nullptr) field.explain(rows, reasons, field.why);
   GpuModel gpu = std::move(rows.model);
 
-  std::vector<Engine>& engines = rows.engines.rows;
+  std::vector<Engine>& engines = rows.of<Engine>();
   mark_resting_sources(engines);
   // The order of every view: by class, then as the page has them.
   std::ranges::stable_sort(engines, {}, &Engine::engine_class);
   if (!engines.empty()) gpu.engine_classes = load_by_class(engines);
-  for (Bandwidth& row : rows.bandwidth.rows) row.rate = no_window();
-  std::vector<Process> processes = std::move(rows.processes.rows);  // a list that may have a value without rows
-  rows.processes.rows.clear();
-  std::apply([&](auto&... list) { (move_rows(gpu, list, reasons), ...); }, rows.lists());
+  for (Bandwidth& row : rows.of<Bandwidth>()) row.rate = no_window();
+  std::vector<Process> processes = std::move(rows.of<Process>());  // a list that may have a value without rows
+  rows.of<Process>().clear();
+  std::apply([&](auto&... list) { (move_rows(gpu, list, reasons), ...); }, rows.lists);
   if (!gpu.engines) gpu.engine_classes = gpu.engines.propagate<std::vector<EngineClassLoad>>();
-  if (rows.pcie.rows.empty())
+  if (rows.of<PcieLink>().empty())
     gpu.pcie = reasons.missing<PcieLink>({"pcie_link", "pcie"});
   else
-    gpu.pcie = std::move(rows.pcie.rows.front());
+    gpu.pcie = std::move(rows.of<PcieLink>().front());
 
   const bool sees_others = reasons.available("processes");
   constexpr Why kNoProcesses{"processes", "fdinfo"};
