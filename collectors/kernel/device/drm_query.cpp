@@ -90,13 +90,23 @@ T load_field(Bytewise answer, std::size_t offset) {
   return value;
 }
 
-// The number of items in an answer; nullopt if it claims more than it contains.
+// The items after the header of an answer; malformed if it claims more than it contains.
 template <class Header, class Item>
-std::optional<std::size_t> item_count(Bytewise answer, std::uint32_t Header::*count) {
-  if (answer.size() < sizeof(Header)) return std::nullopt;
-  const std::size_t claimed = load_field<Header>(answer, 0).*count;
-  if (claimed > (answer.size() - sizeof(Header)) / sizeof(Item)) return std::nullopt;
-  return claimed;
+Reading<std::vector<Item>> items_of(const Reading<Bytewise>& answer, std::string_view where) {
+  if (!answer) return answer.template propagate<std::vector<Item>>();
+  if (answer->size() < sizeof(Header)) return malformed_answer(where);
+  const std::size_t count = load_field<Header>(*answer, 0).count;
+  if (count > (answer->size() - sizeof(Header)) / sizeof(Item)) return malformed_answer(where);
+  std::vector<Item> items;
+  items.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) items.push_back(load_field<Item>(*answer, sizeof(Header) + i * sizeof(Item)));
+  return items;
+}
+
+template <class Item>
+Reading<std::vector<Item>> xe_items(DrmNode& node, std::uint32_t id) {
+  AnswerBuffer buffer;
+  return items_of<drm::XeHeader, Item>(xe_query(node, id, buffer), kXeWhere);
 }
 
 bool has_region(const std::vector<RegionUse>& regions, std::string_view name) {
@@ -121,16 +131,12 @@ Reading<std::vector<RegionUse>> none_if_empty(std::vector<RegionUse> regions) {
 
 Reading<std::vector<RegionUse>> i915_memory_regions(DrmNode& node, bool may_know_used) {
   AnswerBuffer buffer;
-  const auto answer = i915_query(node, drm::kI915MemoryRegions, buffer);
-  if (!answer) return answer.propagate<std::vector<RegionUse>>();
-  const auto count = item_count<drm::I915Header, drm::I915MemoryRegion>(*answer, &drm::I915Header::count);
-  if (!count) return malformed_answer(kI915Where);
+  const auto listed =
+      items_of<drm::I915Header, drm::I915MemoryRegion>(i915_query(node, drm::kI915MemoryRegions, buffer), kI915Where);
+  if (!listed) return listed.propagate<std::vector<RegionUse>>();
 
   std::vector<RegionUse> regions;
-  regions.reserve(*count);
-  for (std::size_t i = 0; i < *count; ++i) {
-    const auto region =
-        load_field<drm::I915MemoryRegion>(*answer, sizeof(drm::I915Header) + i * sizeof(drm::I915MemoryRegion));
+  for (const drm::I915MemoryRegion& region : *listed) {
     if (region.memory_class == drm::kI915ClassSystem) {
       keep_region(regions, "system", region.probed_size, std::nullopt);  // not tracked: always shown as free
     } else if (region.memory_class == drm::kI915ClassDevice) {
@@ -144,19 +150,13 @@ Reading<std::vector<RegionUse>> i915_memory_regions(DrmNode& node, bool may_know
 }
 
 Reading<std::vector<RegionUse>> xe_memory_regions(DrmNode& node, bool may_know_used) {
-  AnswerBuffer buffer;
-  const auto answer = xe_query(node, drm::kXeMemoryRegions, buffer);
-  if (!answer) return answer.propagate<std::vector<RegionUse>>();
-  const auto count = item_count<drm::XeHeader, drm::XeMemoryRegion>(*answer, &drm::XeHeader::count);
-  if (!count) return malformed_answer(kXeWhere);
+  const auto listed = xe_items<drm::XeMemoryRegion>(node, drm::kXeMemoryRegions);
+  if (!listed) return listed.propagate<std::vector<RegionUse>>();
 
   std::vector<RegionUse> regions;
-  regions.reserve(*count);
   // The instance counts over both classes (1 for the first VRAM); fdinfo and other tools call it vram0.
   std::size_t vram = 0;
-  for (std::size_t i = 0; i < *count; ++i) {
-    const auto region =
-        load_field<drm::XeMemoryRegion>(*answer, sizeof(drm::XeHeader) + i * sizeof(drm::XeMemoryRegion));
+  for (const drm::XeMemoryRegion& region : *listed) {
     const auto used = known_use(region.used, region.total_size, may_know_used);
     if (region.memory_class == drm::kXeClassSystem) {
       keep_region(regions, "system", region.total_size, used);
@@ -174,16 +174,11 @@ Reading<std::vector<RegionUse>> memory_regions(DrmNode& node, Driver driver, boo
 }
 
 Reading<std::vector<EngineInstance>> xe_engines(DrmNode& node) {
-  AnswerBuffer buffer;
-  const auto answer = xe_query(node, drm::kXeEngines, buffer);
-  if (!answer) return answer.propagate<std::vector<EngineInstance>>();
-  const auto count = item_count<drm::XeHeader, drm::XeEngine>(*answer, &drm::XeHeader::count);
-  if (!count) return malformed_answer(kXeWhere);
+  const auto listed = xe_items<drm::XeEngine>(node, drm::kXeEngines);
+  if (!listed) return listed.propagate<std::vector<EngineInstance>>();
 
   std::vector<EngineInstance> engines;
-  engines.reserve(*count);
-  for (std::size_t i = 0; i < *count; ++i) {
-    const auto engine = load_field<drm::XeEngine>(*answer, sizeof(drm::XeHeader) + i * sizeof(drm::XeEngine));
+  for (const drm::XeEngine& engine : *listed) {
     if (engine.engine_class >= kEngineClasses) continue;
     engines.push_back({static_cast<EngineClass>(engine.engine_class), engine.instance, engine.gt});
   }
@@ -196,13 +191,9 @@ Reading<std::vector<EngineInstance>> xe_engines(DrmNode& node) {
 }
 
 Reading<std::uint64_t> xe_reference_clock(DrmNode& node) {
-  AnswerBuffer buffer;
-  const auto answer = xe_query(node, drm::kXeGtList, buffer);
-  if (!answer) return answer.propagate<std::uint64_t>();
-  const auto count = item_count<drm::XeHeader, drm::XeGt>(*answer, &drm::XeHeader::count);
-  if (!count) return malformed_answer(kXeWhere);
-  for (std::size_t i = 0; i < *count; ++i) {
-    const auto gt = load_field<drm::XeGt>(*answer, sizeof(drm::XeHeader) + i * sizeof(drm::XeGt));
+  const auto listed = xe_items<drm::XeGt>(node, drm::kXeGtList);
+  if (!listed) return listed.propagate<std::uint64_t>();
+  for (const drm::XeGt& gt : *listed) {
     if (gt.reference_clock != 0) return std::uint64_t{gt.reference_clock};
   }
   return Absent{Reason::kernel, 0};
