@@ -27,14 +27,17 @@ UniqueFd checked(int fd, const char* call) {
   return UniqueFd(fd);
 }
 
+UniqueFd started_timer(Nanoseconds interval, int flags) {
+  UniqueFd timer = checked(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | flags), "timerfd_create");
+  const itimerspec spec{to_timespec(interval), to_timespec(interval)};
+  if (::timerfd_settime(timer.get(), 0, &spec, nullptr) != 0)
+    throw std::system_error(errno, std::generic_category(), "timerfd_settime");
+  return timer;
+}
+
 }  // namespace
 
-IntervalTimer::IntervalTimer(Nanoseconds interval)
-    : fd_(checked(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd_create")) {
-  const itimerspec spec{to_timespec(interval), to_timespec(interval)};
-  if (::timerfd_settime(fd_.get(), 0, &spec, nullptr) != 0)
-    throw std::system_error(errno, std::generic_category(), "timerfd_settime");
-}
+IntervalTimer::IntervalTimer(Nanoseconds interval) : fd_(started_timer(interval, TFD_NONBLOCK)) {}
 
 std::uint64_t IntervalTimer::expirations() {
   std::uint64_t count = 0;
@@ -58,12 +61,7 @@ bool IntervalTimer::wait(const std::stop_token& stop) const {
   }
 }
 
-TickTimer::TickTimer(Nanoseconds interval)
-    : fd_(checked(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC), "timerfd_create")) {
-  const itimerspec spec{to_timespec(interval), to_timespec(interval)};
-  if (::timerfd_settime(fd_.get(), 0, &spec, nullptr) != 0)
-    throw std::system_error(errno, std::generic_category(), "timerfd_settime");
-}
+TickTimer::TickTimer(Nanoseconds interval) : fd_(started_timer(interval, 0)) {}
 
 std::uint64_t TickTimer::wait() {
   std::uint64_t count = 0;
