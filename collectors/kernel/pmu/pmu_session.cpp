@@ -91,24 +91,219 @@ struct PmuSession::State {
         directory(std::string(kPmus) + name),
         memory_prefix(std::move(prefix)) {}
 
-  Reading<Unit> update();
-  Reading<std::uint32_t> read_type();
-  void describe();
-  std::vector<PmuField> fields() const;
-  Reading<std::uint64_t> config_of(const Event& event, const std::vector<PmuField>& formats) const;
-  std::vector<int> cpus() const;
-  Reading<Unit> open(std::uint32_t type);
-  Reading<Unit> open_group(std::uint32_t type, int cpu, Group& group);
-  Reading<Unit> read();
-  Reading<Unit> read_group(Group& group, std::uint64_t& elapsed);
-  void take_values();
+  Reading<Unit> update() {
+    const auto type = read_type();
+    if (!type) {
+      if (type.is_absent()) close_groups();
+      return type.propagate<Unit>();
+    }
+    if (announced) close_groups();
+    if (groups.empty()) {
+      if (!described || announced || described_type != *type) describe();
+      // What failed to be read is tried again at the next opening.
+      described = std::ranges::none_of(events, [](const Event& event) { return event.config.is_failure(); });
+      announced = false;
+      described_type = *type;
+      if (const auto opened = open(*type); !opened) return opened;
+    }
+    return read();
+  }
+
+  Reading<std::uint32_t> read_type() {
+    std::array<char, 32> buffer;
+    if (type_file) {
+      const auto text = type_file->read(buffer);
+      if (text.is_failure()) return text.propagate<std::uint32_t>();
+      const auto number = text ? scan_integer<std::uint32_t>(*text) : std::nullopt;
+      if (number && *number == described_type) return *number;
+      // The PMU is gone, or another one replaced it.
+      close_groups();
+      type_file.reset();
+      described = false;
+    }
+    auto file = machine.sys.open(directory + "/type");
+    if (!file) return file.propagate<std::uint32_t>();
+    const auto text = (*file)->read(buffer);
+    if (!text) return text.propagate<std::uint32_t>();
+    const auto number = scan_integer<std::uint32_t>(*text);
+    if (!number) return Absent{Reason::kernel, ENODEV};
+    type_file = std::move(*file);
+    return *number;
+  }
+
+  void describe() {
+    const std::vector<PmuField> formats = fields();
+    for (Event& event : events) {
+      event.config = config_of(event, formats);
+      const std::string path = directory + "/events/" + event.name;
+      std::array<char, 128> buffer;
+      const auto scale = machine.sys.read(path + ".scale", buffer);
+      event.scale = scale ? scan_double(*scale) : std::nullopt;
+      if (event.scale && *event.scale <= 0) event.scale.reset();  // it would turn a counter into 0, or below it
+      const auto unit = machine.sys.read(path + ".unit", buffer);
+      event.held = largest_correction(event.name, unit ? trim(*unit) : std::string_view());
+    }
+  }
+
+  std::vector<PmuField> fields() const {
+    std::vector<PmuField> found;
+    const std::string folder = directory + "/format";
+    for (const std::string& field : sorted_names(machine.sys, folder)) {
+      std::array<char, 128> buffer;
+      const auto text = machine.sys.read(folder + "/" + field, buffer);
+      if (!text) continue;
+      if (auto parsed = parse_pmu_field(field, *text)) found.push_back(std::move(*parsed));
+    }
+    return found;
+  }
+
+  Reading<std::uint64_t> config_of(const Event& event, const std::vector<PmuField>& formats) const {
+    std::array<char, 512> buffer;
+    const auto text = machine.sys.read(directory + "/events/" + event.name, buffer);
+    if (!text) return text.propagate<std::uint64_t>();
+    auto config = parse_pmu_event(*text, formats);
+    if (!config) return kNotDescribed;
+    for (const auto& [term, value] : event.terms)
+      // A driver without the field has only one of what it numbers: number 0.
+      if (value != 0 && !place_pmu_term(term, value, formats, *config)) return kNotDescribed;
+    // No GPU, RAPL or memory PMU has an event that needs another word.
+    if (std::any_of(config->begin() + 1, config->end(), [](std::uint64_t word) { return word != 0; }))
+      return kNotDescribed;
+    return config->front();
+  }
+
+  std::vector<int> cpus() const {
+    std::array<char, 4096> buffer;
+    const auto text = machine.sys.read(directory + "/cpumask", buffer);
+    std::vector<int> found = text ? parse_cpu_list(*text) : std::vector<int>();
+    if (found.empty()) found.push_back(0);
+    if (counts_for_whole_machine(name)) found.resize(1);
+    return found;
+  }
+
+  Reading<Unit> open(std::uint32_t type) {
+    for (Event& event : events) event.counts = Absent{Reason::kernel, 0};
+    std::size_t most = 0;
+    for (const int cpu : cpus()) {
+      Group group;
+      if (const auto opened = open_group(type, cpu, group); !opened) {
+        close_groups();
+        for (Event& event : events) event.counts = opened;
+        return opened;
+      }
+      most = std::max(most, group.members.size());
+      if (!group.files.empty()) groups.push_back(std::move(group));
+    }
+    if (groups.empty()) {
+      if (events.empty()) return Absent{Reason::kernel, ENOENT};
+      return events.front().counts;
+    }
+    words.assign(kHeaderWords + most + 1, 0);  // one more, to detect an answer that is too long
+    for (std::size_t i = 0; i < events.size(); ++i)
+      counts[i] = {HeldCounter::from_zero(), 0, 0, events[i].held, counts[i].total, bool(events[i].counts)};
+    is_open = true;
+    ++generation;
+    return Unit{};
+  }
+
+  Reading<Unit> open_group(std::uint32_t type, int cpu, Group& group) {
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      Event& event = events[i];
+      if (!event.wanted) continue;
+      if (!event.config) {
+        event.counts = event.config.propagate<Unit>();
+        continue;
+      }
+      PerfEvent* leader = group.files.empty() ? nullptr : group.files.front().get();
+      auto file = machine.perf.open({type, *event.config}, cpu, leader);
+      if (file) {
+        group.files.push_back(std::move(*file));
+        group.members.push_back({i});
+        event.counts = Unit{};
+      } else if (file.is_failure() || file.absent().reason == Reason::permission) {
+        return file.propagate<Unit>();
+      } else if (!event.counts) {  // else it counts on another CPU
+        event.counts = file.absent();
+      }
+    }
+    return Unit{};
+  }
+
+  Reading<Unit> read() {
+    std::uint64_t elapsed = 0;
+    // One failed group of several invalidates only this refresh: the next one includes what the others counted.
+    Reading<Unit> result = Unit{};
+    for (Group& group : groups) {
+      const auto outcome_of_group = read_group(group, elapsed);
+      if (outcome_of_group) continue;
+      result = outcome_of_group;
+      if (groups.empty()) return result;  // close_dissolved() was called
+    }
+    if (!result) return result;
+    time = time.load() + Nanoseconds(static_cast<Nanoseconds::rep>(elapsed));
+    take_values();
+    return Unit{};
+  }
+
+  Reading<Unit> read_group(Group& group, std::uint64_t& elapsed) {
+    const auto answer = group.files.front()->read(words);
+    if (answer.is_failure()) return answer.propagate<Unit>();
+    if (!answer || answer->size() != kHeaderWords + group.members.size() || answer->front() != group.members.size())
+      return close_dissolved();
+    const std::span<const std::uint64_t> read = *answer;
+    const std::uint64_t enabled = read[1] - group.enabled;
+    const std::uint64_t running = read[2] - group.running;
+    group.enabled = read[1];
+    group.running = read[2];
+    const bool stood_still = running == 0 && enabled != 0;
+    const bool shared = running < enabled;
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+      Member& member = group.members[i];
+      const std::uint64_t value = read[kHeaderWords + i];
+      std::uint64_t gained = value - member.last;
+      member.last = value;
+      if (shared && !stood_still && static_cast<std::int64_t>(gained) > 0)
+        gained = static_cast<std::uint64_t>(static_cast<double>(gained) * static_cast<double>(enabled) /
+                                            static_cast<double>(running));
+      member.count += gained;
+    }
+    if (stood_still)
+      return trouble(std::errc::device_or_resource_busy, "perf group of " + name + " is open but does not count");
+    elapsed = enabled;
+    return Unit{};
+  }
+
+  void take_values() {
+    for (Count& count : counts) count.sum = 0;
+    for (const Group& group : groups)
+      for (const Member& member : group.members) counts[member.event].sum += member.count;
+    for (Count& count : counts) {
+      if (!count.counts) continue;
+      const HeldCounter::Step step = count.counter.advance(count.sum, count.held);
+      if (step.gained != 0) count.total->add(step.gained);
+      if (step.restarted) count.base = count.sum;
+    }
+  }
+
   void close_groups() {
     groups.clear();
     is_open = false;
   }
-  Reading<Unit> close_dissolved();
+  // Called when a read shows that the kernel has dissolved a group, because its device is gone. Closes all groups.
+  Reading<Unit> close_dissolved() {
+    close_groups();
+    if (const auto type = read_type(); !type) return type.propagate<Unit>();
+    return trouble(std::errc::no_such_device, "perf group of " + name + " was dissolved");
+  }
+
   template <class T, class F>
-  Reading<T> value(Handle handle, F&& pick);
+  Reading<T> value(Handle handle, F&& pick) {
+    const std::unique_lock lock(mutex, std::try_to_lock);
+    if (!lock) return hangs(name);
+    if (!outcome) return outcome.propagate<T>();
+    if (const Event& event = events[handle]; !event.counts) return event.counts.propagate<T>();
+    return pick(counts[handle]);
+  }
 
   Machine& machine;
   CounterMemory& memory;
@@ -133,207 +328,6 @@ struct PmuSession::State {
   Reading<Unit> outcome = Absent{Reason::kernel, 0};
   bool refreshed = false;
 };
-
-Reading<std::uint32_t> PmuSession::State::read_type() {
-  std::array<char, 32> buffer;
-  if (type_file) {
-    const auto text = type_file->read(buffer);
-    if (text.is_failure()) return text.propagate<std::uint32_t>();
-    const auto number = text ? scan_integer<std::uint32_t>(*text) : std::nullopt;
-    if (number && *number == described_type) return *number;
-    // The PMU is gone, or another one replaced it.
-    close_groups();
-    type_file.reset();
-    described = false;
-  }
-  auto file = machine.sys.open(directory + "/type");
-  if (!file) return file.propagate<std::uint32_t>();
-  const auto text = (*file)->read(buffer);
-  if (!text) return text.propagate<std::uint32_t>();
-  const auto number = scan_integer<std::uint32_t>(*text);
-  if (!number) return Absent{Reason::kernel, ENODEV};
-  type_file = std::move(*file);
-  return *number;
-}
-
-std::vector<PmuField> PmuSession::State::fields() const {
-  std::vector<PmuField> found;
-  const std::string folder = directory + "/format";
-  for (const std::string& field : sorted_names(machine.sys, folder)) {
-    std::array<char, 128> buffer;
-    const auto text = machine.sys.read(folder + "/" + field, buffer);
-    if (!text) continue;
-    if (auto parsed = parse_pmu_field(field, *text)) found.push_back(std::move(*parsed));
-  }
-  return found;
-}
-
-Reading<std::uint64_t> PmuSession::State::config_of(const Event& event, const std::vector<PmuField>& formats) const {
-  std::array<char, 512> buffer;
-  const auto text = machine.sys.read(directory + "/events/" + event.name, buffer);
-  if (!text) return text.propagate<std::uint64_t>();
-  auto config = parse_pmu_event(*text, formats);
-  if (!config) return kNotDescribed;
-  for (const auto& [term, value] : event.terms)
-    // A driver without the field has only one of what it numbers: number 0.
-    if (value != 0 && !place_pmu_term(term, value, formats, *config)) return kNotDescribed;
-  // No GPU, RAPL or memory PMU has an event that needs another word.
-  if (std::any_of(config->begin() + 1, config->end(), [](std::uint64_t word) { return word != 0; }))
-    return kNotDescribed;
-  return config->front();
-}
-
-void PmuSession::State::describe() {
-  const std::vector<PmuField> formats = fields();
-  for (Event& event : events) {
-    event.config = config_of(event, formats);
-    const std::string path = directory + "/events/" + event.name;
-    std::array<char, 128> buffer;
-    const auto scale = machine.sys.read(path + ".scale", buffer);
-    event.scale = scale ? scan_double(*scale) : std::nullopt;
-    if (event.scale && *event.scale <= 0) event.scale.reset();  // it would turn a counter into 0, or below it
-    const auto unit = machine.sys.read(path + ".unit", buffer);
-    event.held = largest_correction(event.name, unit ? trim(*unit) : std::string_view());
-  }
-}
-
-std::vector<int> PmuSession::State::cpus() const {
-  std::array<char, 4096> buffer;
-  const auto text = machine.sys.read(directory + "/cpumask", buffer);
-  std::vector<int> found = text ? parse_cpu_list(*text) : std::vector<int>();
-  if (found.empty()) found.push_back(0);
-  if (counts_for_whole_machine(name)) found.resize(1);
-  return found;
-}
-
-Reading<Unit> PmuSession::State::open_group(std::uint32_t type, int cpu, Group& group) {
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    Event& event = events[i];
-    if (!event.wanted) continue;
-    if (!event.config) {
-      event.counts = event.config.propagate<Unit>();
-      continue;
-    }
-    PerfEvent* leader = group.files.empty() ? nullptr : group.files.front().get();
-    auto file = machine.perf.open({type, *event.config}, cpu, leader);
-    if (file) {
-      group.files.push_back(std::move(*file));
-      group.members.push_back({i});
-      event.counts = Unit{};
-    } else if (file.is_failure() || file.absent().reason == Reason::permission) {
-      return file.propagate<Unit>();
-    } else if (!event.counts) {  // else it counts on another CPU
-      event.counts = file.absent();
-    }
-  }
-  return Unit{};
-}
-
-Reading<Unit> PmuSession::State::open(std::uint32_t type) {
-  for (Event& event : events) event.counts = Absent{Reason::kernel, 0};
-  std::size_t most = 0;
-  for (const int cpu : cpus()) {
-    Group group;
-    if (const auto opened = open_group(type, cpu, group); !opened) {
-      close_groups();
-      for (Event& event : events) event.counts = opened;
-      return opened;
-    }
-    most = std::max(most, group.members.size());
-    if (!group.files.empty()) groups.push_back(std::move(group));
-  }
-  if (groups.empty()) {
-    if (events.empty()) return Absent{Reason::kernel, ENOENT};
-    return events.front().counts;
-  }
-  words.assign(kHeaderWords + most + 1, 0);  // one more, to detect an answer that is too long
-  for (std::size_t i = 0; i < events.size(); ++i)
-    counts[i] = {HeldCounter::from_zero(), 0, 0, events[i].held, counts[i].total, bool(events[i].counts)};
-  is_open = true;
-  ++generation;
-  return Unit{};
-}
-
-// Called when a read shows that the kernel has dissolved a group, because its device is gone. Closes all groups.
-Reading<Unit> PmuSession::State::close_dissolved() {
-  close_groups();
-  if (const auto type = read_type(); !type) return type.propagate<Unit>();
-  return trouble(std::errc::no_such_device, "perf group of " + name + " was dissolved");
-}
-
-Reading<Unit> PmuSession::State::read_group(Group& group, std::uint64_t& elapsed) {
-  const auto answer = group.files.front()->read(words);
-  if (answer.is_failure()) return answer.propagate<Unit>();
-  if (!answer || answer->size() != kHeaderWords + group.members.size() || answer->front() != group.members.size())
-    return close_dissolved();
-  const std::span<const std::uint64_t> read = *answer;
-  const std::uint64_t enabled = read[1] - group.enabled;
-  const std::uint64_t running = read[2] - group.running;
-  group.enabled = read[1];
-  group.running = read[2];
-  const bool stood_still = running == 0 && enabled != 0;
-  const bool shared = running < enabled;
-  for (std::size_t i = 0; i < group.members.size(); ++i) {
-    Member& member = group.members[i];
-    const std::uint64_t value = read[kHeaderWords + i];
-    std::uint64_t gained = value - member.last;
-    member.last = value;
-    if (shared && !stood_still && static_cast<std::int64_t>(gained) > 0)
-      gained = static_cast<std::uint64_t>(static_cast<double>(gained) * static_cast<double>(enabled) /
-                                          static_cast<double>(running));
-    member.count += gained;
-  }
-  if (stood_still)
-    return trouble(std::errc::device_or_resource_busy, "perf group of " + name + " is open but does not count");
-  elapsed = enabled;
-  return Unit{};
-}
-
-void PmuSession::State::take_values() {
-  for (Count& count : counts) count.sum = 0;
-  for (const Group& group : groups)
-    for (const Member& member : group.members) counts[member.event].sum += member.count;
-  for (Count& count : counts) {
-    if (!count.counts) continue;
-    const HeldCounter::Step step = count.counter.advance(count.sum, count.held);
-    if (step.gained != 0) count.total->add(step.gained);
-    if (step.restarted) count.base = count.sum;
-  }
-}
-
-Reading<Unit> PmuSession::State::read() {
-  std::uint64_t elapsed = 0;
-  // One failed group of several invalidates only this refresh: the next one includes what the others counted.
-  Reading<Unit> result = Unit{};
-  for (Group& group : groups) {
-    const auto outcome_of_group = read_group(group, elapsed);
-    if (outcome_of_group) continue;
-    result = outcome_of_group;
-    if (groups.empty()) return result;  // close_dissolved() was called
-  }
-  if (!result) return result;
-  time = time.load() + Nanoseconds(static_cast<Nanoseconds::rep>(elapsed));
-  take_values();
-  return Unit{};
-}
-
-Reading<Unit> PmuSession::State::update() {
-  const auto type = read_type();
-  if (!type) {
-    if (type.is_absent()) close_groups();
-    return type.propagate<Unit>();
-  }
-  if (announced) close_groups();
-  if (groups.empty()) {
-    if (!described || announced || described_type != *type) describe();
-    // What failed to be read is tried again at the next opening.
-    described = std::ranges::none_of(events, [](const Event& event) { return event.config.is_failure(); });
-    announced = false;
-    described_type = *type;
-    if (const auto opened = open(*type); !opened) return opened;
-  }
-  return read();
-}
 
 PmuSession::PmuSession(Machine& machine, CounterMemory& memory, std::string pmu, std::string memory_prefix)
     : state_(std::make_unique<State>(machine, memory, std::move(pmu), std::move(memory_prefix))) {}
@@ -416,15 +410,6 @@ Reading<Unit> PmuSession::reread(std::uint64_t pass) {
     }
   }
   return refresh(pass);
-}
-
-template <class T, class F>
-Reading<T> PmuSession::State::value(Handle handle, F&& pick) {
-  const std::unique_lock lock(mutex, std::try_to_lock);
-  if (!lock) return hangs(name);
-  if (!outcome) return outcome.propagate<T>();
-  if (const Event& event = events[handle]; !event.counts) return event.counts.propagate<T>();
-  return pick(counts[handle]);
 }
 
 Reading<std::uint64_t> PmuSession::count(Handle handle) const {
