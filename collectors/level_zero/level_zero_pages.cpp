@@ -151,7 +151,7 @@ std::variant<LevelZeroPage, PageRejection> parse_level_zero_page(std::span<const
 }
 
 bool is_later_reading(const LevelZeroPage& before, const LevelZeroPage& after) {
-  using Resources = LevelZeroResources;
+  using Resources = LevelZeroKindUse;
   return before.pid == after.pid && before.started_realtime_ns == after.started_realtime_ns &&
          before.invalid_destroys <= after.invalid_destroys && before.untracked <= after.untracked &&
          none_went_back(before.resources, after.resources, &Resources::kind,

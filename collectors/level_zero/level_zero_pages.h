@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "igpu/level_zero.h"
 #include "igpu/reading.h"
 #include "level_zero/tracker/page_layout.h"
 #include "machine/page_folder.h"
@@ -39,18 +40,6 @@ enum class PageRejection {
 inline constexpr std::size_t kPageRejections = 9;
 std::string_view to_string(PageRejection reason);
 
-struct LevelZeroResources {
-  std::string_view kind;  // "context", "memory_device", ...
-  std::uint64_t created = 0;
-  std::uint64_t destroyed = 0;
-  std::uint64_t live = 0;
-  std::uint64_t live_peak = 0;
-  std::uint64_t failed = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t bytes_peak = 0;
-  std::uint64_t bytes_allocated = 0;
-};
-
 struct LevelZeroCalls {
   std::string_view function;
   std::uint64_t calls = 0;
@@ -65,8 +54,8 @@ struct LevelZeroPage {
   std::uint64_t ended_realtime_ns = 0;  // 0: its exit handlers have not run
   std::uint64_t invalid_destroys = 0;
   std::uint64_t untracked = 0;
-  std::vector<LevelZeroResources> resources;  // kinds that were created, or failed to be
-  std::vector<LevelZeroCalls> calls;          // functions that were called
+  std::vector<LevelZeroKindUse> resources;  // kinds that were created, or failed to be
+  std::vector<LevelZeroCalls> calls;        // functions that were called
 };
 
 // The size of the part of the file that holds all of the above.

@@ -107,9 +107,7 @@ LevelZeroProcess described(const LevelZeroPage& page) {
     process.calls += calls.calls;
     process.errors += calls.errors;
   }
-  for (const LevelZeroResources& of : page.resources)
-    process.kinds.push_back({of.kind, of.created, of.destroyed, of.live, of.live_peak, of.failed, of.bytes,
-                             of.bytes_peak, of.bytes_allocated});
+  process.kinds = page.resources;
   return process;
 }
 

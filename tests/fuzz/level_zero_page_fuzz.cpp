@@ -28,7 +28,7 @@ FUZZ_TARGET(level_zero_page) {
   const auto parsed = igpu::parse_level_zero_page(page.bytes(), page.bytes().size());
   if (const auto* accepted = std::get_if<igpu::LevelZeroPage>(&parsed)) {
     FUZZ_CHECK(accepted->comm.size() < 16);
-    for (const igpu::LevelZeroResources& resources : accepted->resources) {
+    for (const igpu::LevelZeroKindUse& resources : accepted->resources) {
       FUZZ_CHECK(!resources.kind.empty());
       FUZZ_CHECK(resources.created < kLargest && resources.bytes_allocated < kLargest);
       FUZZ_CHECK(resources.live <= resources.created + 4096);

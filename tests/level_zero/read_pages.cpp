@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
            {"untracked", page.untracked},
            {"resources", nlohmann::json::object()},
            {"calls", nlohmann::json::object()}};
-    for (const igpu::LevelZeroResources& of : page.resources)
+    for (const igpu::LevelZeroKindUse& of : page.resources)
       one["resources"][std::string(of.kind)] = {of.created, of.destroyed, of.live,       of.live_peak,
                                                 of.failed,  of.bytes,     of.bytes_peak, of.bytes_allocated};
     for (const igpu::LevelZeroCalls& of : page.calls) one["calls"][std::string(of.function)] = {of.calls, of.errors};

@@ -120,19 +120,19 @@ struct LevelZeroCollector::Sums {
   };
   struct Running {
     std::uint64_t invalid_destroys = 0, untracked = 0;
-    std::map<std::string_view, LevelZeroResources> resources;
+    std::map<std::string_view, LevelZeroKindUse> resources;
     std::map<std::string_view, Calls> calls;
   };
   struct Left {
     std::uint64_t exited = 0, killed = 0;
-    std::map<std::string_view, LevelZeroResources> resources;
+    std::map<std::string_view, LevelZeroKindUse> resources;
   };
   std::map<Program, Running> running;
   std::map<Program, Left> left;
 
-  static void add(std::map<std::string_view, LevelZeroResources>& sums, const LevelZeroPage& page) {
-    for (const LevelZeroResources& one : page.resources) {
-      LevelZeroResources& sum = sums[one.kind];
+  static void add(std::map<std::string_view, LevelZeroKindUse>& sums, const LevelZeroPage& page) {
+    for (const LevelZeroKindUse& one : page.resources) {
+      LevelZeroKindUse& sum = sums[one.kind];
       sum.kind = one.kind;
       sum.created += one.created;
       sum.destroyed += one.destroyed;
@@ -169,10 +169,10 @@ struct LevelZeroCollector::Sums {
   static void write(const Program& program, const Running& sum, SampleSink& out) {
     const auto& [pid, comm] = program;
     for (const auto& [kind, of] : sum.resources) {
-      out.add(kResources, {pid, comm, kind}, count(of.live));
-      out.add(kResourcesPeak, {pid, comm, kind}, count(of.live_peak));
-      out.add(kCreated, {pid, comm, kind}, count(of.created));
-      out.add(kDestroyed, {pid, comm, kind}, count(of.destroyed));
+      out.add(kResources, {pid, comm, kind}, count_of(of.live));
+      out.add(kResourcesPeak, {pid, comm, kind}, count_of(of.live_peak));
+      out.add(kCreated, {pid, comm, kind}, count_of(of.created));
+      out.add(kDestroyed, {pid, comm, kind}, count_of(of.destroyed));
       const auto memory = memory_label(kind);
       if (!memory) continue;
       out.add(kLevelZeroMemory, {pid, comm, *memory}, bytes(of.bytes));
@@ -180,24 +180,23 @@ struct LevelZeroCollector::Sums {
       out.add(kAllocated, {pid, comm, *memory}, bytes(of.bytes_allocated));
     }
     for (const auto& [function, of] : sum.calls) {
-      out.add(kCalls, {pid, comm, function}, count(of.calls));
-      out.add(kErrors, {pid, comm, function}, count(of.errors));
+      out.add(kCalls, {pid, comm, function}, count_of(of.calls));
+      out.add(kErrors, {pid, comm, function}, count_of(of.errors));
     }
-    out.add(kInvalidDestroys, {pid, comm}, count(sum.invalid_destroys));
-    out.add(kUntracked, {pid, comm}, count(sum.untracked));
+    out.add(kInvalidDestroys, {pid, comm}, count_of(sum.invalid_destroys));
+    out.add(kUntracked, {pid, comm}, count_of(sum.untracked));
   }
 
   static void write(const Program& program, const Left& sum, SampleSink& out) {
     const auto& [pid, comm] = program;
-    if (sum.exited != 0) out.add(kEnded, {pid, comm, "exit"}, count(sum.exited));
-    if (sum.killed != 0) out.add(kEnded, {pid, comm, "killed"}, count(sum.killed));
+    if (sum.exited != 0) out.add(kEnded, {pid, comm, "exit"}, count_of(sum.exited));
+    if (sum.killed != 0) out.add(kEnded, {pid, comm, "killed"}, count_of(sum.killed));
     for (const auto& [kind, of] : sum.resources) {
-      out.add(kLeaked, {pid, comm, kind}, count(of.live));
+      out.add(kLeaked, {pid, comm, kind}, count_of(of.live));
       if (const auto memory = memory_label(kind)) out.add(kLeakedBytes, {pid, comm, *memory}, bytes(of.bytes));
     }
   }
 
-  static Count count(std::uint64_t value) { return Count{static_cast<double>(value)}; }
   static Bytes bytes(std::uint64_t value) { return Bytes{static_cast<double>(value)}; }
 };
 
@@ -212,7 +211,7 @@ struct LevelZeroCollector::Shown {
   // At most: programs with the same labels share series.
   std::uint64_t series() const {
     std::uint64_t sum = running ? 2 + 2 * page->calls.size() : 1;
-    for (const LevelZeroResources& of : page->resources)
+    for (const LevelZeroKindUse& of : page->resources)
       sum += (running ? 4U : 1U) + (memory_label(of.kind) ? (running ? 3U : 1U) : 0U);
     return sum;
   }
@@ -247,7 +246,7 @@ void LevelZeroCollector::collect(Nanoseconds now, SampleSink& out) {
   sums.write(out);
   for (std::size_t i = 0; i < kPageRejections; ++i) {
     rejected_[i] += snapshot->rejected[i];
-    out.add(kRejected, {to_string(static_cast<PageRejection>(i))}, Count{static_cast<double>(rejected_[i])});
+    out.add(kRejected, {to_string(static_cast<PageRejection>(i))}, count_of(rejected_[i]));
   }
 }
 
@@ -324,5 +323,7 @@ void LevelZeroCollector::add_fair_share(std::vector<Shown> programs, Sums& sums)
   }
   without_series_ = std::move(without_series);
 }
+
+CollectorEntry level_zero_collector() { return entry<LevelZeroCollector>(); }
 
 }  // namespace igpu

@@ -93,7 +93,7 @@ TEST_CASE("a page says what its program holds, counted and called") {
   CHECK(page.comm == "trainer");
   CHECK(page.pid == 42);
   REQUIRE(page.resources.size() == 1);
-  const LevelZeroResources& memory = page.resources.front();
+  const LevelZeroKindUse& memory = page.resources.front();
   CHECK(memory.kind == "memory_device");
   CHECK(memory.created == 5);
   CHECK(memory.live == 2);
