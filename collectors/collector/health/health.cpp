@@ -7,7 +7,6 @@
 
 #include "base/scan.h"
 #include "collector/health/health_device.h"
-#include "collector/health/health_files.h"
 #include "kernel/device/pci_address.h"
 #include "kernel/faults/fault_process.h"
 #include "kernel/faults/kernel_log_record.h"
@@ -45,8 +44,8 @@ HealthCollector::HealthCollector(Machine& machine, std::shared_ptr<Flights> flig
       dumps_(machine.sys),
       began_(machine.clock.now()),
       last_read_(began_),
-      unbound_(machine, chosen, log) {
-  parts_.push_back(std::make_unique<HealthFiles>(machine));
+      unbound_(machine, chosen, log),
+      files_(machine) {
   keep_old_dumps();
   keep_old_log();
   unbound_.search();
@@ -71,7 +70,7 @@ void HealthCollector::collect(MachinePass& pass, SampleSink& out) {
   read_dumps(scrape, out);
   begin_reading_dumps(scrape, out);
   ask_drivers(scrape, out);
-  for (const auto& part : parts_) part->collect(scrape, out);
+  files_.collect(scrape, out);
   unbound_.collect(scrape, out);
   name_processes_of_dumps(scrape, pass, out);
   for (const Gpu& gpu : scrape.gpus) write(gpu, devices_.at(gpu.address), out);
@@ -461,5 +460,7 @@ Reading<double> HealthCollector::read_unix_now() {
   const Nanoseconds up = machine_.clock.boot_now().value_or(machine_.clock.now());
   return static_cast<double>(*boot) + to_seconds(up).value;
 }
+
+CollectorEntry health_collector() { return entry<HealthCollector>(); }
 
 }  // namespace igpu

@@ -14,6 +14,7 @@
 
 #include "collector/collector.h"
 #include "collector/health/health_facts.h"
+#include "collector/health/health_files.h"
 #include "collector/health/health_part.h"
 #include "collector/health/health_unbound.h"
 #include "igpu/flight.h"
@@ -127,7 +128,7 @@ class HealthCollector final : public MachineCollector {
   std::optional<Reading<double>> unix_now_;  // of this scrape
   Reading<Unit> has_times_ = Unit{};         // whether the last fault has a time
   HealthUnbound unbound_;
-  std::vector<std::unique_ptr<HealthPart>> parts_;
+  HealthFiles files_;
 };
 
 }  // namespace igpu

@@ -134,8 +134,7 @@ void HealthFiles::write(const Gpu& gpu, const Files& files, SampleSink& out) {
   for (const Reading<Unit>& file : files.error_files)
     if (!is_usual(file)) (void)errors.note(file);
   for (const ErrorCount& error : files.errors)
-    out.add(kPcieErrors, {gpu.address, error.port, error.severity, error.type},
-            Count{static_cast<double>(error.total)});
+    out.add(kPcieErrors, {gpu.address, error.port, error.severity, error.type}, count_of(error.total));
 
   FeatureReport survivability(out, kSurvivabilityFeature, {Reason::hardware}, false, gpu.address);
   if (survivability.note(files.survivability)) out.add(kSurvivability, {gpu.address}, flag(*files.survivability));

@@ -17,7 +17,7 @@ namespace igpu {
 // runtime power management; also firmware versions. It reads them every 20 seconds, at once after another channel
 // reported a fault, and again at the next scrape after a read failed. Only the query of firmware versions can resume a
 // GPU; it is sent while the GPU is awake, until the driver answers.
-class HealthFiles final : public HealthPart {
+class HealthFiles {
  public:
   static constexpr CounterMetric<Count, 4> kPcieErrors{
       "intel_gpu_pcie_errors_total",
@@ -62,7 +62,8 @@ class HealthFiles final : public HealthPart {
       "survivability_mode", "Whether the card's firmware failed (xe, discrete).", Need::nothing_special};
 
   explicit HealthFiles(Machine& machine) : machine_(machine) {}
-  void collect(const HealthScrape& scrape, SampleSink& out) override;
+  // Writes all its samples, from remembered values if nothing is due.
+  void collect(const HealthScrape& scrape, SampleSink& out);
 
  private:
   struct ErrorCount {

@@ -52,12 +52,4 @@ class SlowSchedule {
   std::map<std::string, Nanoseconds, std::less<>> read_;
 };
 
-// A part of the collector `health`: one object for all GPUs. It writes all its samples in every scrape, from remembered
-// values if nothing is due. For a feature of one GPU it passes the PCI address to SampleSink::available() or absent().
-class HealthPart {
- public:
-  virtual ~HealthPart() = default;
-  virtual void collect(const HealthScrape& scrape, SampleSink& out) = 0;
-};
-
 }  // namespace igpu

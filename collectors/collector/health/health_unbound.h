@@ -16,7 +16,7 @@ namespace igpu {
 
 // Intel GPUs that neither i915 nor xe drives, and why. The bus is searched at the start, after the list of GPUs, one of
 // these or the bus changed. Without uevents a card that is plugged in, and that no driver takes, is not noticed.
-class HealthUnbound final : public HealthPart {
+class HealthUnbound {
  public:
   static constexpr GaugeMetric<Flag, 4> kUnbound{"intel_gpu_unbound",
                                                  "An Intel GPU without i915 or xe, or without their DRM node; reason: "
@@ -37,7 +37,7 @@ class HealthUnbound final : public HealthPart {
   void take(const KernelLogRecord& record);
   void bus_changed() { is_due_ = true; }
   void search();
-  void collect(const HealthScrape& scrape, SampleSink& out) override;
+  void collect(const HealthScrape& scrape, SampleSink& out);
 
  private:
   std::string_view reason_of(const UnboundGpu& gpu) const;
