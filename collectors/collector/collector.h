@@ -23,6 +23,7 @@
 #include "kernel/clients/gpu_access.h"
 #include "kernel/pmu/pmu_session.h"
 #include "machine/machine.h"
+#include "machine/slow_reads.h"
 #include "metric/sample_sink.h"
 
 // The interface of a collector, its input and its output. Most collectors read a GPU: one instance per collector and
@@ -116,8 +117,9 @@ struct MachineContext {
   // keep_alive owns.
   Nanoseconds collector_timeout = std::chrono::seconds(5);
   std::shared_ptr<void> keep_alive{};
-  std::shared_ptr<Flights> flights{};     // null: no flight recorder
-  std::span<const std::string> chosen{};  // the names of --gpu; none: all GPUs
+  std::shared_ptr<Flights> flights{};                  // null: no flight recorder
+  std::span<const std::string> chosen{};               // the names of --gpu; none: all GPUs
+  Nanoseconds longest_wait = SlowReads::kLongestWait;  // of a scrape, for files that the kernel takes long to make
 };
 
 // Samples that differ from client to client, because they cover the time since the client's own previous scrape. Any
@@ -169,7 +171,7 @@ std::unique_ptr<Base> create_collector(const Context& context) {
   }
 }
 
-// entry<EnginesCollector>(): the class has static constexpr CollectorInfo kInfo. It is a collector, or its create()
+// entry<PcieCollector>(): the class has static constexpr CollectorInfo kInfo. It is a collector, or its create()
 // chooses one by the GPU's driver. OfMachine: a second class for the object of the machine.
 template <class C, class OfMachine = C>
 constexpr CollectorEntry entry() {

@@ -1,56 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/collector.h"
-#include "collector/device/connectors.h"
-#include "collector/device/host.h"
-#include "collector/device/identity.h"
-#include "collector/engines/engines.h"
-#include "collector/engines/frequency.h"
-#include "collector/engines/rc6.h"
-#include "collector/health/health.h"
-#include "collector/health/pcie.h"
-#include "collector/jobs/jobs.h"
-#include "collector/jobs/jobs_video.h"
-#include "collector/level_zero/level_zero.h"
-#include "collector/memory/imc.h"
-#include "collector/memory/memory.h"
-#include "collector/npu/npu.h"
-#include "collector/power/hwmon.h"
-#include "collector/power/power.h"
-#include "collector/processes/fdinfo.h"
-#include "collector/samples/samples.h"
-#include "collector/sriov/sriov.h"
-#include "collector/workloads/workloads.h"
+#include <array>
+
+#include "collector/collectors.h"
 
 namespace igpu {
-namespace {
 
-// In the order they run. To add a collector: one line here, its file pair, its test.
-// clang-format off
-constexpr CollectorEntry kCollectors[] = {
-    entry<IdentityCollector>(),
-    entry<EnginesCollector>(),
-    entry<FrequencyCollector>(),
-    entry<Rc6Collector>(),
-    entry<PowerCollector>(),
-    entry<HwmonCollector>(),
-    entry<MemoryCollector>(),
-    entry<PcieCollector>(),
-    entry<ImcCollector>(),
-    entry<JobsCollector, VideoJobs>(),
-    entry<FdinfoCollector>(),
-    entry<HealthCollector>(),
-    entry<SriovCollector>(),
-    entry<NpuCollector>(),
-    entry<ConnectorsCollector>(),
-    entry<WorkloadsCollector>(),
-    entry<HostCollector>(),
-    entry<LevelZeroCollector>(),
-    entry<SamplesCollector>(),
-};
-// clang-format on
-
-}  // namespace
-
-std::span<const CollectorEntry> all_collectors() { return kCollectors; }
+std::span<const CollectorEntry> all_collectors() {
+  // In the order they run. To add a collector: one line here and in collectors.h, its file, its test.
+  // clang-format off
+  static const std::array kCollectors{
+      identity_collector(),
+      engines_collector(),
+      frequency_collector(),
+      rc6_collector(),
+      power_collector(),
+      hwmon_collector(),
+      memory_collector(),
+      pcie_collector(),
+      imc_collector(),
+      jobs_collector(),
+      fdinfo_collector(),
+      health_collector(),
+      sriov_collector(),
+      npu_collector(),
+      connectors_collector(),
+      workloads_collector(),
+      host_collector(),
+      level_zero_collector(),
+      samples_collector(),
+  };
+  // clang-format on
+  return kCollectors;
+}
 
 }  // namespace igpu

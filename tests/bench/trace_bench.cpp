@@ -17,7 +17,7 @@
 #include <optional>
 #include <vector>
 
-#include "collector/jobs/jobs.h"
+#include "collector/collectors.h"
 #include "igpu/job_recorder.h"
 #include "support/fake_job_counters.h"
 #include "support/gpu_tree.h"
@@ -145,7 +145,7 @@ bool scrape_slots(bool& met) {
         counters.add_group("0000:00:02.0", JOB_SOURCE_DRM_SCHED, group % (JOB_CLASS_OTHER + 1));
     for (std::size_t i = JOB_OUTCOME; i < JOB_GROUP_SLOTS; ++i) slots[i] = i * 1000;
   }
-  CollectorRun<JobsCollector> run(machine, machine.gpus().at(0));
+  CollectorRun<jobs_collector> run(machine, machine.gpus().at(0));
   std::vector<double> times;
   for (int i = 0; i < kScrapes; ++i) {
     const double before = cpu_seconds();

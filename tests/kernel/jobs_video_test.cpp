@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What video jobs cost a scrape whose processes are known: nothing that the kernel would notice.
-#include "collector/jobs/jobs_video.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "collector/jobs/jobs.h"
+#include "collector/collectors.h"
 #include "collector/jobs/jobs_facts.h"
 #include "support/counted_calls.h"
 #include "support/fake_job_counters.h"
@@ -26,7 +24,8 @@ TEST_CASE("video jobs of a hundred channels add no system call to a scrape") {
   const std::string gpu = "0000:03:00.0";
   FakeClock clock;
   FakeJobCounters kernel;
-  VideoJobs collector;
+  TestMachine machine;
+  const auto collector = make_collector(jobs_collector, machine.machine(), machine.log);
   SampleSink sink;
   TestMachinePass pass(clock);
   pass.facts().put(gpu, CountedJobs{&kernel});
@@ -36,11 +35,11 @@ TEST_CASE("video jobs of a hundred channels add no system call to a scrape") {
     pass.snapshot->pids.push_back(pid);
     pass.snapshot->processes.push_back({.pid = pid, .start_time_ticks = 700, .comm = "ffmpeg"});
   }
-  collector.collect(pass, sink);
+  collector->collect(pass, sink);
   CHECK(sink.samples().samples().size() == 100);
   const auto calls = calls_of([&] {
     sink.clear();
-    collector.collect(pass, sink);
+    collector->collect(pass, sink);
   });
   if (!calls) {
     MESSAGE("no process may trace another one here: not counted");

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workloads of real processes: thousands that sleep, thousands that are short, real users, real control groups, hostile
 // names. Only what a GPU would show of its clients is modelled, by files that the processes really hold.
-#include "collector/workloads/workloads.h"
-
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,9 +16,11 @@
 #include <optional>
 #include <thread>
 
+#include "collector/collectors.h"
 #include "igpu/unique_fd.h"
 #include "kernel/clients/client_ledger.h"
 #include "kernel/clients/client_walk.h"
+#include "kernel/clients/workload_naming.h"
 #include "kernel/control_groups.h"
 #include "kernel/short_process.h"
 #include "support/exposition_parser.h"
@@ -56,7 +56,10 @@ constexpr const char* kBusy = "intel_gpu_workload_engine_busy_seconds_total";
 // Clients as files, the processes that open them, and scans of the real /proc.
 class Scene {
  public:
-  explicit Scene(WorkloadSettings settings = {}) : workloads_(machine_, std::move(settings), 1ms) {}
+  explicit Scene(MachineGiven given = {}) {
+    given.min_window = 1ms;
+    workloads_ = make_collector(workloads_collector, machine_, log_, given);
+  }
 
   // The file behind a client that has used the engine for so long.
   std::string client(std::uint64_t id, int seconds) {
@@ -78,7 +81,7 @@ class Scene {
     sink_.clear();
     TestMachinePass pass(machine_.clock);
     pass.snapshot = *found;
-    workloads_.collect(pass, sink_);
+    workloads_->collect(pass, sink_);
     CHECK(sink_.failures().empty());
   }
   // Scans until what the kernel does in its own time has been done.
@@ -110,7 +113,8 @@ class Scene {
                    *real_.nodes, *real_.clock, *real_.privileges, *real_.names};
   ClientWalk walk_{machine_, {.time = 60s}};
   ClientLedgers ledgers_;
-  WorkloadsCollector workloads_;
+  RecordingLog log_;
+  std::unique_ptr<MachineCollector> workloads_;
   SampleSink sink_;
 };
 
@@ -184,7 +188,7 @@ TEST_SUITE_BEGIN("kernel: workloads of real processes");
 TEST_CASE("thousands of sleeping processes, fifty with clients: all are found, and nothing is left of them") {
   constexpr std::size_t kGroups = 10;
   constexpr std::uint64_t kClients = 50;
-  Scene scene({.by = WorkloadBy::comm});
+  Scene scene({.options = {{"workload.by", {"comm"}}}});
   scene.scan();
   const std::size_t files = open_files();
   double memory = 0;
@@ -233,9 +237,9 @@ TEST_CASE("thousands of short processes below a script cost what the kernel char
     folder.write(std::to_string(id) + "/renderD128", "");
   }
   const Script script = Script::start(kShort, folder.path(""), kEach);
-  WorkloadSettings settings;
-  settings.trees = {{"script", script.pid()}};
-  Scene scene(std::move(settings));
+  MachineGiven given;
+  given.options["workload.tree"] = {"script=" + std::to_string(script.pid())};
+  Scene scene(given);
   scene.scan();
   const std::size_t files = open_files();
   const double memory = resident_mib();
@@ -255,10 +259,10 @@ TEST_CASE("thousands of short processes below a script cost what the kernel char
 
 TEST_CASE("short processes with clients and names of their own leave the groups bounded, and count once at most") {
   constexpr int kProcesses = 500, kEach = 5;
-  WorkloadSettings settings;
-  settings.most = 16;
-  settings.by = WorkloadBy::comm;
-  Scene scene(std::move(settings));
+  MachineGiven given;
+  given.options["workload.max"] = {"16"};
+  given.options["workload.by"] = {"comm"};
+  Scene scene(given);
   for (std::uint64_t id = 0; id < kProcesses / kEach; ++id) scene.client(id, 1);
   scene.scan();
   const Script script = Script::start(kProcesses, scene.folder(), kEach);
@@ -306,7 +310,7 @@ TEST_CASE("a process that changes its control group, and a group that is removed
 
 TEST_CASE("the clients of real users are found, and the workloads have their names") {
   std::map<std::string, double> expected;
-  Scene scene({.by = WorkloadBy::user});
+  Scene scene({.options = {{"workload.by", {"user"}}}});
   scene.scan();
   std::vector<uid_t> users{::geteuid()};
   if (::geteuid() == 0)
@@ -352,9 +356,9 @@ TEST_CASE("hostile names of processes, programs and control groups are valid lab
   fs::copy_file(IGPU_SHORT_PROCESS, program);
   REQUIRE(program.size() > 3800);
 
-  WorkloadSettings settings;
-  settings.rules = std::make_shared<FixedRules>(WorkloadRules{{.name = "exe {exe}", .exe = {folder.path("*")}}});
-  Scene scene(std::move(settings));
+  MachineGiven given;
+  given.rules = std::make_shared<FixedRules>(WorkloadRules{{.name = "exe {exe}", .exe = {folder.path("*")}}});
+  Scene scene(given);
   scene.scan();
   ControlGroups groups;  // ends after its processes
   std::vector<std::unique_ptr<ShortProcess>> processes;

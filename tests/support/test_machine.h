@@ -102,13 +102,33 @@ class TestMachinePass final : public MachinePass {
   FactBoard board_{waiting_};
 };
 
+// What the registry gives to a collector of the whole machine.
+struct MachineGiven {
+  OptionValues::Given options = {};  // by flag; those that are not given have their defaults
+  std::shared_ptr<WorkloadRuleSource> rules = nullptr;
+  std::shared_ptr<Flights> flights = nullptr;
+  std::span<const std::string> chosen = {};
+  Nanoseconds longest_wait = std::chrono::seconds(60);
+  Nanoseconds min_window = std::chrono::seconds(1);
+};
+inline std::unique_ptr<MachineCollector> make_collector(CollectorEntry (*collector_entry)(), Machine& machine, Log& log,
+                                                        const MachineGiven& given = {}) {
+  const CollectorEntry entry = collector_entry();
+  const OptionValues options(entry.info->options, given.options);
+  MachineContext context{machine, options, given.min_window, given.rules, log};
+  context.flights = given.flights;
+  context.chosen = given.chosen;
+  context.longest_wait = given.longest_wait;
+  return entry.create_for_machine(context);
+}
+
 // One collector on one GPU of a test machine.
 //
 //   TestMachine m("a380-i915");
-//   CollectorRun<FrequencyCollector> frequency(m, gpu);
+//   CollectorRun<frequency_collector> frequency(m, gpu);
 //   frequency.collect();
 //   CHECK(frequency.value("intel_gpu_frequency_hertz", {{"gt", "0"}, {"kind", "actual"}}) == 2400e6);
-template <class C>
+template <CollectorEntry (*collector_entry)()>
 class CollectorRun {
  public:
   using LabelList = std::initializer_list<std::pair<std::string_view, std::string_view>>;
@@ -122,9 +142,9 @@ class CollectorRun {
     pmu_ = std::make_unique<PmuSession>(
         machine_.machine(), pmu_memory_,
         gpu_pmu_name(machine_.machine().sys, to_string(gpu_.driver), gpu_.address, stands_for_package(gpu_)));
-    values_ = OptionValues(C::kInfo.options, options);
-    collector_ = create_collector<C, Collector, CollectorContext>(
-        {machine_.machine(), gpu_, *pmu_, memory_, values_, min_window, machine_.log});
+    const CollectorEntry entry = collector_entry();
+    values_ = OptionValues(entry.info->options, options);
+    collector_ = entry.create({machine_.machine(), gpu_, *pmu_, memory_, values_, min_window, machine_.log});
   }
   // The next scrape; with clients if the collector asks for them.
   SampleSink& collect(Reading<ClientSnapshot> clients = ClientSnapshot{}) {

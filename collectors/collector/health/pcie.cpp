@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/health/pcie.h"
-
 #include <array>
 
+#include "collector/collector.h"
+#include "kernel/sysfs/pcie_link.h"
 #include "metric/feature_report.h"
 
 namespace igpu {
@@ -27,25 +27,32 @@ constexpr std::array<KernelAbsence, 2> kNoLink{{
 constexpr FeatureDescriptor kPcieFeature{"pcie_link", "Speed and width of the slot's link.", Need::nothing_special,
                                          false, kNoLink};
 
+// The link between a card and its slot.
+class PcieCollector final : public Collector {
+ public:
+  static constexpr CollectorInfo kInfo{.name = "pcie",
+                                       .help = "Speed and width of the slot's PCIe link.",
+                                       .metrics = kListOf<MetricDescriptor, kSpeed, kWidth, kSlotSpeed, kSlotWidth>,
+                                       .features = kListOf<FeatureDescriptor, kPcieFeature>};
+  explicit PcieCollector(const CollectorContext& context)
+      : gpu_(context.gpu), link_(context.machine.sys, context.gpu) {}
+  void collect(ScrapePass&, SampleSink& out) override {
+    FeatureReport report(out, kPcieFeature);
+    report.add(kSpeed, {gpu_.address, "current"}, link_.current_speed());
+    report.add(kSpeed, {gpu_.address, "max"}, link_.max_speed());
+    report.add(kWidth, {gpu_.address, "current"}, link_.current_width());
+    report.add(kWidth, {gpu_.address, "max"}, link_.max_width());
+    report.add(kSlotSpeed, {gpu_.address}, link_.slot_speed());
+    report.add(kSlotWidth, {gpu_.address}, link_.slot_width());
+  }
+
+ private:
+  const Gpu& gpu_;
+  PcieLinkFiles link_;
+};
+
 }  // namespace
 
-constexpr CollectorInfo PcieCollector::kInfo{
-    .name = "pcie",
-    .help = "Speed and width of the slot's PCIe link.",
-    .metrics = kListOf<MetricDescriptor, kSpeed, kWidth, kSlotSpeed, kSlotWidth>,
-    .features = kListOf<FeatureDescriptor, kPcieFeature>};
-
-PcieCollector::PcieCollector(const CollectorContext& context)
-    : gpu_(context.gpu), link_(context.machine.sys, context.gpu) {}
-
-void PcieCollector::collect(ScrapePass&, SampleSink& out) {
-  FeatureReport report(out, kPcieFeature);
-  report.add(kSpeed, {gpu_.address, "current"}, link_.current_speed());
-  report.add(kSpeed, {gpu_.address, "max"}, link_.max_speed());
-  report.add(kWidth, {gpu_.address, "current"}, link_.current_width());
-  report.add(kWidth, {gpu_.address, "max"}, link_.max_width());
-  report.add(kSlotSpeed, {gpu_.address}, link_.slot_speed());
-  report.add(kSlotWidth, {gpu_.address}, link_.slot_width());
-}
+CollectorEntry pcie_collector() { return entry<PcieCollector>(); }
 
 }  // namespace igpu

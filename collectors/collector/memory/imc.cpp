@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/memory/imc.h"
-
 #include <cerrno>
+#include <memory>
+#include <vector>
 
+#include "collector/collector.h"
 #include "kernel/pmu/collected_pmus.h"
 #include "metric/feature_report.h"
 
@@ -33,72 +34,92 @@ Reading<double> sum_of(const PmuSession& pmu, const std::vector<PmuSession::Hand
   return sum;
 }
 
-}  // namespace
+// Traffic of the memory controllers that an integrated GPU shares with the CPU: every read and write of main memory,
+// not only the GPU's. Does not include a card's own memory.
+class ImcCollector final : public Collector {
+ public:
+  static constexpr CollectorInfo kInfo{
+      .name = "imc",
+      .help = "Memory bandwidth of an integrated GPU's processor.",
+      .metrics = kListOf<MetricDescriptor, kBandwidth>,
+      .features = kListOf<FeatureDescriptor, kImcFeature>,
+  };
 
-constexpr CollectorInfo ImcCollector::kInfo{
-    .name = "imc",
-    .help = "Memory bandwidth of an integrated GPU's processor.",
-    .metrics = kListOf<MetricDescriptor, kBandwidth>,
-    .features = kListOf<FeatureDescriptor, kImcFeature>,
-};
-
-ImcCollector::ImcCollector(const CollectorContext& context)
-    : machine_(context.machine), gpu_(context.gpu), memory_(context.memory) {
-  if (stands_for_package(gpu_)) find_boxes();
-}
-
-void ImcCollector::find_boxes() {
-  for (const ImcPmu& found : imc_pmus(machine_.sys)) {
-    Box& box = boxes_.emplace_back();
-    box.pmu = std::make_unique<PmuSession>(machine_, memory_, found.name, found.name + "/");
-    for (const std::string& event : found.reads) box.reads.push_back(box.pmu->want(event));
-    for (const std::string& event : found.writes) box.writes.push_back(box.pmu->want(event));
+  explicit ImcCollector(const CollectorContext& context)
+      : machine_(context.machine), gpu_(context.gpu), memory_(context.memory) {
+    if (stands_for_package(gpu_)) find_boxes();
   }
-}
 
-void ImcCollector::collect(ScrapePass& pass, SampleSink& out) {
-  if (!stands_for_package(gpu_)) {
-    out.absent(kImcFeature, {Reason::hardware});
-    return;
-  }
-  if (boxes_.empty()) find_boxes();  // the PMUs' module may be loaded later than the GPU's
-
-  double reads = 0, writes = 0;
-  std::size_t counting = 0;
-  Absent why{Reason::kernel, ENOENT};
-  for (Box& box : boxes_) {
-    const auto outcome = box.pmu->refresh(pass.number());
-    const auto read = outcome ? sum_of(*box.pmu, box.reads) : outcome.propagate<double>();
-    const auto written = read ? sum_of(*box.pmu, box.writes) : read.propagate<double>();
-    if (written) {
-      box.has_counted = true;
-      reads += *read;
-      writes += *written;
-      ++counting;
-      continue;
-    }
-    // Without one of several boxes the sum is not the machine's traffic, and it would step back.
-    if (written.is_failure() || box.has_counted) {
-      out.failed(written.is_failure()
-                     ? written.failure()
-                     : Failure{std::make_error_code(std::errc::no_such_device), "perf group of a memory controller"});
+  void collect(ScrapePass& pass, SampleSink& out) override {
+    if (!stands_for_package(gpu_)) {
+      out.absent(kImcFeature, {Reason::hardware});
       return;
     }
-    why = written.absent();
-    if (why.reason == Reason::permission) break;
+    if (boxes_.empty()) find_boxes();  // the PMUs' module may be loaded later than the GPU's
+
+    double reads = 0, writes = 0;
+    std::size_t counting = 0;
+    Absent why{Reason::kernel, ENOENT};
+    for (Box& box : boxes_) {
+      const auto outcome = box.pmu->refresh(pass.number());
+      const auto read = outcome ? sum_of(*box.pmu, box.reads) : outcome.propagate<double>();
+      const auto written = read ? sum_of(*box.pmu, box.writes) : read.propagate<double>();
+      if (written) {
+        box.has_counted = true;
+        reads += *read;
+        writes += *written;
+        ++counting;
+        continue;
+      }
+      // Without one of several boxes the sum is not the machine's traffic, and it would step back.
+      if (written.is_failure() || box.has_counted) {
+        out.failed(written.is_failure()
+                       ? written.failure()
+                       : Failure{std::make_error_code(std::errc::no_such_device), "perf group of a memory controller"});
+        return;
+      }
+      why = written.absent();
+      if (why.reason == Reason::permission) break;
+    }
+    if (counting == 0 || why.reason == Reason::permission) {
+      out.absent(kImcFeature, why);
+      return;
+    }
+    // Every machine uses its memory: a counter that stays at 0 does not work.
+    if (reads <= 0 && writes <= 0) {
+      out.absent(kImcFeature, {Reason::hardware});
+      return;
+    }
+    out.available(kImcFeature);
+    if (reads > 0) out.add(kBandwidth, {gpu_.address, kImcRead}, Bytes{reads});
+    if (writes > 0) out.add(kBandwidth, {gpu_.address, kWrite}, Bytes{writes});
   }
-  if (counting == 0 || why.reason == Reason::permission) {
-    out.absent(kImcFeature, why);
-    return;
+
+ private:
+  // A memory controller, or a channel of it, with its own PMU.
+  struct Box {
+    std::unique_ptr<PmuSession> pmu;
+    std::vector<PmuSession::Handle> reads, writes;
+    bool has_counted = false;
+  };
+
+  void find_boxes() {
+    for (const ImcPmu& found : imc_pmus(machine_.sys)) {
+      Box& box = boxes_.emplace_back();
+      box.pmu = std::make_unique<PmuSession>(machine_, memory_, found.name, found.name + "/");
+      for (const std::string& event : found.reads) box.reads.push_back(box.pmu->want(event));
+      for (const std::string& event : found.writes) box.writes.push_back(box.pmu->want(event));
+    }
   }
-  // Every machine uses its memory: a counter that stays at 0 does not work.
-  if (reads <= 0 && writes <= 0) {
-    out.absent(kImcFeature, {Reason::hardware});
-    return;
-  }
-  out.available(kImcFeature);
-  if (reads > 0) out.add(kBandwidth, {gpu_.address, kImcRead}, Bytes{reads});
-  if (writes > 0) out.add(kBandwidth, {gpu_.address, kWrite}, Bytes{writes});
-}
+
+  Machine& machine_;
+  const Gpu& gpu_;
+  CounterMemory& memory_;
+  std::vector<Box> boxes_;
+};
+
+}  // namespace
+
+CollectorEntry imc_collector() { return entry<ImcCollector>(); }
 
 }  // namespace igpu

@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/npu/npu.h"
-
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "base/counter_window.h"
+#include "base/monotonic_counter.h"
+#include "collector/collector.h"
+#include "collector/health/health_facts.h"
 #include "collector/shared/memory_states.h"
 #include "collector/shared/shared_options.h"
+#include "kernel/clients/clients.h"
+#include "kernel/device/npus.h"
+#include "kernel/npu/npu_files.h"
 #include "metric/feature_report.h"
 
 namespace igpu {
@@ -110,170 +122,195 @@ std::vector<ProcessUse> uses_of(const ClientSnapshot& snapshot, const std::strin
   return uses;
 }
 
-}  // namespace
+// The NPUs of the machine's processor. They are no GPUs, so they have metrics of their own.
+class NpuCollector final : public MachineCollector {
+ public:
+  static constexpr CollectorInfo kInfo{
+      .name = "npu",
+      .help = "The NPU of Core Ultra processors: busy time, memory, frequency, resets.",
+      .in_snapshots = false,
+      .reads_processes = true,
+      .metrics = kListOf<MetricDescriptor, kNpuInfoMetric, kNpuBusy, kNpuBusyRatio, kNpuMemory, kNpuFrequency,
+                         kNpuSuspended, kRecoveries, kEnergy, kPower, kNpuTemperature, kProcessMemory>,
+      .features = kListOf<FeatureDescriptor, kNpu, kBusyFeature, kNpuMemoryFeature, kNpuProcessesFeature,
+                          kNpuFrequencyFeature, kRecoveriesFeature, kTelemetryFeature>,
+      .options = kListOf<OptionDescriptor, kMaxProcesses, kPerProcess, kFinder>,
+      .notes =
+          "An NPU has metrics of its own, and needs no GPU beside it. Nothing here opens /dev/accel or wakes a "
+          "sleeping NPU. Memory by process needs CAP_SYS_PTRACE, as in collector fdinfo; beyond "
+          "--collector.fdinfo.max-processes, the processes with the least resident memory have no series. Power and "
+          "temperature need CAP_DAC_READ_SEARCH: they are in the processor's telemetry, whose layout is known of "
+          "Meteor Lake, Arrow Lake, Lunar Lake and Panther Lake. The driver counts busy time from the submission of a "
+          "job to its end, and one job keeps the whole device busy, so a ratio of 1 says that there was always work, "
+          "not that the NPU can do no more; during a hang it counts on until the reset. No kernel reports busy time by "
+          "process. Most jobs are short, and the clock stops between them, so `current` is often 0 beside a busy ratio "
+          "above it. Resets come from the kernel's events, which collector health reads; where it cannot have them, "
+          "they are counted by device core dumps, of which the kernel keeps one for five minutes: a lower bound."};
 
-constexpr CollectorInfo NpuCollector::kInfo{
-    .name = "npu",
-    .help = "The NPU of Core Ultra processors: busy time, memory, frequency, resets.",
-    .in_snapshots = false,
-    .reads_processes = true,
-    .metrics = kListOf<MetricDescriptor, kNpuInfoMetric, kNpuBusy, kNpuBusyRatio, kNpuMemory, kNpuFrequency,
-                       kNpuSuspended, kRecoveries, kEnergy, kPower, kNpuTemperature, kProcessMemory>,
-    .features = kListOf<FeatureDescriptor, kNpu, kBusyFeature, kNpuMemoryFeature, kNpuProcessesFeature,
-                        kNpuFrequencyFeature, kRecoveriesFeature, kTelemetryFeature>,
-    .options = kListOf<OptionDescriptor, kMaxProcesses, kPerProcess, kFinder>,
-    .notes =
-        "An NPU has metrics of its own, and needs no GPU beside it. Nothing here opens /dev/accel or wakes a sleeping "
-        "NPU. Memory by process needs CAP_SYS_PTRACE, as in collector fdinfo; beyond --collector.fdinfo.max-processes, "
-        "the processes with the least resident memory have no series. Power and temperature need CAP_DAC_READ_SEARCH: "
-        "they are in the processor's telemetry, whose layout is known of Meteor Lake, Arrow Lake, Lunar Lake and "
-        "Panther Lake. The driver counts busy time from the submission of a job to its end, and one job keeps the "
-        "whole device busy, so a ratio of 1 says that there was always work, not that the NPU can do no more; during a "
-        "hang it counts on until the reset. No kernel reports busy time by process. Most jobs are short, and the clock "
-        "stops between them, so `current` is often 0 beside a busy ratio above it. Resets come from the kernel's "
-        "events, which collector health reads; where it cannot have them, they are counted by device core dumps, of "
-        "which the kernel keeps one for five minutes: a lower bound."};
+  explicit NpuCollector(const MachineContext& context)
+      : machine_(context.machine),
+        min_window_(context.min_window),
+        per_process_(context.options[kPerProcess]),
+        max_processes_(context.options[kMaxProcesses]),
+        telemetry_(context.machine.sys) {}
 
-// What the machine's features come to, over all its NPUs.
-struct NpuCollector::Reports {
-  explicit Reports(SampleSink& out)
-      : clock(out, kNpuFrequencyFeature), memory(out, kNpuMemoryFeature), busy(out, kBusyFeature) {}
-  FeatureReport clock, memory, busy;  // they report in the opposite order
-};
-
-std::unique_ptr<MachineCollector> NpuCollector::create(const MachineContext& context) {
-  const bool per_process = context.options[kPerProcess];
-  const std::size_t most = context.options[kMaxProcesses];
-  return std::make_unique<NpuCollector>(context.machine, context.min_window,
-                                        per_process ? std::optional(most) : std::nullopt);
-}
-
-NpuCollector::NpuCollector(Machine& machine, Nanoseconds min_window, std::optional<std::size_t> most_processes)
-    : machine_(machine), min_window_(min_window), most_processes_(most_processes), telemetry_(machine.sys) {}
-
-void NpuCollector::collect(MachinePass& pass, SampleSink& out) {
-  auto found = find_npus(machine_, npus_);
-  if (found.is_failure()) return out.failed(found.failure());
-  npus_ = *std::move(found);
-  for (const NpuDevice& npu : npus_) (void)device_of(npu);
-  count_recoveries(pass);
-  if (npus_.empty()) return out.absent(kNpu, {Reason::hardware});
-  out.available(kNpu);
-  Reports reports(out);
-  for (const NpuDevice& npu : npus_) write(npu, device_of(npu), pass.now(), reports, out);
-  write_processes(pass, out);
-  write_telemetry(pass, out);
-  if (counts_recoveries()) return out.available(kRecoveriesFeature);
-  out.absent(kRecoveriesFeature, machine_.uevents ? Absent{Reason::disabled} : machine_.uevents.absent());
-}
-
-NpuCollector::Device& NpuCollector::device_of(const NpuDevice& npu) {
-  Device& device = devices_.try_emplace(npu.address, min_window_).first->second;
-  if (!device.files || device.binding != npu.binding) {
-    device.files = std::make_unique<NpuFiles>(machine_.sys, npu.pci_path);
-    device.binding = npu.binding;
+  void collect(MachinePass& pass, SampleSink& out) override {
+    auto found = find_npus(machine_, npus_);
+    if (found.is_failure()) return out.failed(found.failure());
+    npus_ = *std::move(found);
+    for (const NpuDevice& npu : npus_) (void)device_of(npu);
+    count_recoveries(pass);
+    if (npus_.empty()) return out.absent(kNpu, {Reason::hardware});
+    out.available(kNpu);
+    Reports reports(out);
+    for (const NpuDevice& npu : npus_) write(npu, device_of(npu), pass.now(), reports, out);
+    write_processes(pass, out);
+    write_telemetry(pass, out);
+    if (counts_recoveries()) return out.available(kRecoveriesFeature);
+    out.absent(kRecoveriesFeature, machine_.uevents ? Absent{Reason::disabled} : machine_.uevents.absent());
   }
-  return device;
-}
 
-// A recovery makes an event and a dump.
-void NpuCollector::count_recoveries(MachinePass& pass) {
-  if (const auto channels = pass.facts().get<FaultChannels>()) fault_channels_ = *channels;
-  const auto sign = fault_channels_.has_events ? DeviceFault::Sign::reset : DeviceFault::Sign::dump;
-  for (const DeviceFault& fault : pass.facts().take<DeviceFault>())
-    if (const auto known = devices_.find(fault.device); known != devices_.end() && fault.sign == sign)
-      ++known->second.recoveries;
-}
+ private:
+  // Counts outlive a rebinding.
+  struct Device {
+    explicit Device(Nanoseconds min_window) : window(min_window), power(min_window) {}
+    std::uint64_t binding = 0;
+    std::unique_ptr<NpuFiles> files;
+    MonotonicCounter busy;    // microseconds
+    CounterWindow<1> window;  // of the kernel's own count
+    std::uint64_t recoveries = 0;
+    MonotonicCounter energy;  // in NpuTelemetry::kEnergyUnit
+    CounterWindow<1> power;   // window of `energy`
+  };
+  // What the machine's features come to, over all its NPUs.
+  struct Reports {
+    explicit Reports(SampleSink& out)
+        : clock(out, kNpuFrequencyFeature), memory(out, kNpuMemoryFeature), busy(out, kBusyFeature) {}
+    FeatureReport clock, memory, busy;  // they report in the opposite order
+  };
 
-void NpuCollector::write_busy(const NpuDevice& npu, Device& device, Nanoseconds now, Reports& reports,
-                              SampleSink& out) {
-  const auto busy = device.files->busy_microseconds();
-  if (!reports.busy.note(busy)) return device.window.restart();
-  constexpr double kMicrosecond = 1e-6;
-  const Advance step = device.busy.advance_bounded(*busy, 0, kBusyBound, now, now);
-  if (step == Advance::reset) device.window.restart();
-  out.add(kNpuBusy, {npu.address}, Seconds{static_cast<double>(device.busy.total()) * kMicrosecond});
-  if (step == Advance::held) return;
-  if (const auto delta = device.window.advance(now, {*busy})) {
-    const double seconds = static_cast<double>(delta->counts[0]) * kMicrosecond;
-    out.add(kNpuBusyRatio, {npu.address}, clamped_ratio(seconds, to_seconds(delta->elapsed).value));
+  Device& device_of(const NpuDevice& npu) {
+    Device& device = devices_.try_emplace(npu.address, min_window_).first->second;
+    if (!device.files || device.binding != npu.binding) {
+      device.files = std::make_unique<NpuFiles>(machine_.sys, npu.pci_path);
+      device.binding = npu.binding;
+    }
+    return device;
   }
-}
 
-void NpuCollector::write_processes(MachinePass& pass, SampleSink& out) {
-  if (!most_processes_) return out.absent(kNpuProcessesFeature, {Reason::disabled});
-  const auto outcome = pass.clients();
-  if (!outcome) return out.missing(kNpuProcessesFeature, outcome);
-  const ClientSnapshot& snapshot = **outcome;
-  bool any = false;
-  for (const NpuDevice& npu : npus_) {
-    for (const ProcessUse& use : uses_of(snapshot, npu.address, *most_processes_)) {
-      any = true;
-      const std::string pid = std::to_string(use.first->pid);
-      for (const ClientMemory& memory : use.memory)
-        for (const MemoryState& state : kMemoryStates)
-          if (const auto& bytes = memory.*state.value)
-            out.add(kProcessMemory, {npu.address, pid, use.first->comm, memory.region, state.label},
-                    Bytes{static_cast<double>(*bytes)});
+  // A recovery makes an event and a dump.
+  void count_recoveries(MachinePass& pass) {
+    if (const auto channels = pass.facts().get<FaultChannels>()) fault_channels_ = *channels;
+    const auto sign = fault_channels_.has_events ? DeviceFault::Sign::reset : DeviceFault::Sign::dump;
+    for (const DeviceFault& fault : pass.facts().take<DeviceFault>())
+      if (const auto known = devices_.find(fault.device); known != devices_.end() && fault.sign == sign)
+        ++known->second.recoveries;
+  }
+
+  bool counts_recoveries() const { return fault_channels_.has_events || fault_channels_.has_dumps; }
+
+  void write_processes(MachinePass& pass, SampleSink& out) {
+    if (!per_process_) return out.absent(kNpuProcessesFeature, {Reason::disabled});
+    const auto outcome = pass.clients();
+    if (!outcome) return out.missing(kNpuProcessesFeature, outcome);
+    const ClientSnapshot& snapshot = **outcome;
+    bool any = false;
+    for (const NpuDevice& npu : npus_) {
+      for (const ProcessUse& use : uses_of(snapshot, npu.address, max_processes_)) {
+        any = true;
+        const std::string pid = std::to_string(use.first->pid);
+        for (const ClientMemory& memory : use.memory)
+          for (const MemoryState& state : kMemoryStates)
+            if (const auto& bytes = memory.*state.value)
+              out.add(kProcessMemory, {npu.address, pid, use.first->comm, memory.region, state.label},
+                      Bytes{static_cast<double>(*bytes)});
+      }
+    }
+    report_processes(snapshot, any, out);
+  }
+
+  void report_processes(const ClientSnapshot& snapshot, bool any, SampleSink& out) {
+    if (any)
+      shows_memory_ = true;
+    else if (shows_memory_ != true)
+      shows_memory_ = snapshot.npu_files_silent > 0 ? std::optional(false) : std::nullopt;
+    if (shows_memory_ == false) return out.absent(kNpuProcessesFeature, {Reason::kernel});
+    if (const auto hidden = snapshot.why_hidden())
+      return out.absent(hidden->reason == Reason::suspended ? kNpuProcessesByLink : kNpuProcessesFeature, *hidden);
+    if (shows_memory_) out.available(kNpuProcessesFeature);
+  }
+
+  // The telemetry is the processor's, and names no device.
+  void write_telemetry(MachinePass& pass, SampleSink& out) {
+    if (npus_.size() > 1) return out.absent(kTelemetryFeature, {Reason::hardware});
+    const std::string& address = npus_.front().address;
+    Device& device = device_of(npus_.front());
+    const Nanoseconds begin = pass.now();
+    const auto values = telemetry_.read();
+    FeatureReport report(out, kTelemetryFeature);
+    if (!report.note(values)) return device.power.restart();
+    const Nanoseconds end = pass.now();
+    const Advance step =
+        device.energy.advance_bounded(values->energy, NpuTelemetry::kEnergyRange, kEnergyBound, begin, end);
+    if (step == Advance::reset) device.power.restart();
+    const std::uint64_t total = device.energy.total();
+    out.add(kEnergy, {address}, Joules{static_cast<double>(total) * NpuTelemetry::kEnergyUnit});
+    out.add(kNpuTemperature, {address}, values->temperature);
+    if (step == Advance::held) return;
+    if (const auto delta = device.power.advance(end, {total}))
+      out.add(
+          kPower, {address},
+          Watts{static_cast<double>(delta->counts[0]) * NpuTelemetry::kEnergyUnit / to_seconds(delta->elapsed).value});
+  }
+
+  static void write_busy(const NpuDevice& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out) {
+    const auto busy = device.files->busy_microseconds();
+    if (!reports.busy.note(busy)) return device.window.restart();
+    constexpr double kMicrosecond = 1e-6;
+    const Advance step = device.busy.advance_bounded(*busy, 0, kBusyBound, now, now);
+    if (step == Advance::reset) device.window.restart();
+    out.add(kNpuBusy, {npu.address}, Seconds{static_cast<double>(device.busy.total()) * kMicrosecond});
+    if (step == Advance::held) return;
+    if (const auto delta = device.window.advance(now, {*busy})) {
+      const double seconds = static_cast<double>(delta->counts[0]) * kMicrosecond;
+      out.add(kNpuBusyRatio, {npu.address}, clamped_ratio(seconds, to_seconds(delta->elapsed).value));
     }
   }
-  report_processes(snapshot, any, out);
-}
 
-void NpuCollector::report_processes(const ClientSnapshot& snapshot, bool any, SampleSink& out) {
-  if (any)
-    shows_memory_ = true;
-  else if (shows_memory_ != true)
-    shows_memory_ = snapshot.npu_files_silent > 0 ? std::optional(false) : std::nullopt;
-  if (shows_memory_ == false) return out.absent(kNpuProcessesFeature, {Reason::kernel});
-  if (const auto hidden = snapshot.why_hidden())
-    return out.absent(hidden->reason == Reason::suspended ? kNpuProcessesByLink : kNpuProcessesFeature, *hidden);
-  if (shows_memory_) out.available(kNpuProcessesFeature);
-}
+  static void write_frequency(const NpuDevice& npu, Device& device, Reports& reports, SampleSink& out) {
+    const auto current = device.files->current_frequency();
+    const auto highest = device.files->highest_frequency();
+    if (reports.clock.note(current)) out.add(kNpuFrequency, {npu.address, "current"}, *current);
+    if (reports.clock.note(highest)) out.add(kNpuFrequency, {npu.address, "max"}, *highest);
+  }
 
-// The telemetry is the processor's, and names no device.
-void NpuCollector::write_telemetry(MachinePass& pass, SampleSink& out) {
-  if (npus_.size() > 1) return out.absent(kTelemetryFeature, {Reason::hardware});
-  const std::string& address = npus_.front().address;
-  Device& device = device_of(npus_.front());
-  const Nanoseconds begin = pass.now();
-  const auto values = telemetry_.read();
-  FeatureReport report(out, kTelemetryFeature);
-  if (!report.note(values)) return device.power.restart();
-  const Nanoseconds end = pass.now();
-  const Advance step =
-      device.energy.advance_bounded(values->energy, NpuTelemetry::kEnergyRange, kEnergyBound, begin, end);
-  if (step == Advance::reset) device.power.restart();
-  const std::uint64_t total = device.energy.total();
-  out.add(kEnergy, {address}, Joules{static_cast<double>(total) * NpuTelemetry::kEnergyUnit});
-  out.add(kNpuTemperature, {address}, values->temperature);
-  if (step == Advance::held) return;
-  if (const auto delta = device.power.advance(end, {total}))
-    out.add(
-        kPower, {address},
-        Watts{static_cast<double>(delta->counts[0]) * NpuTelemetry::kEnergyUnit / to_seconds(delta->elapsed).value});
-}
+  void write(const NpuDevice& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out) const {
+    char id[16] = "";
+    if (npu.device_id != 0) std::snprintf(id, sizeof id, "0x%04x", static_cast<unsigned>(npu.device_id));
+    out.add(kNpuInfoMetric, {npu.address, npu.accel, id, npu.name}, flag(true));
+    write_busy(npu, device, now, reports, out);
+    const auto memory = device.files->resident_memory();
+    if (reports.memory.note(memory)) out.add(kNpuMemory, {npu.address}, *memory);
+    write_frequency(npu, device, reports, out);
+    const auto suspended = device.files->suspended();
+    if (suspended.is_failure()) out.failed(suspended.failure());
+    if (suspended) out.add(kNpuSuspended, {npu.address}, flag(*suspended));
+    if (counts_recoveries()) out.add(kRecoveries, {npu.address}, count_of(device.recoveries));
+  }
 
-void NpuCollector::write_frequency(const NpuDevice& npu, Device& device, Reports& reports, SampleSink& out) {
-  const auto current = device.files->current_frequency();
-  const auto highest = device.files->highest_frequency();
-  if (reports.clock.note(current)) out.add(kNpuFrequency, {npu.address, "current"}, *current);
-  if (reports.clock.note(highest)) out.add(kNpuFrequency, {npu.address, "max"}, *highest);
-}
+  Machine& machine_;
+  const Nanoseconds min_window_;
+  const bool per_process_;
+  const std::size_t max_processes_;
+  std::optional<bool> shows_memory_;  // whether the driver reports memory by process; known from the first client on
+  NpuTelemetry telemetry_;
+  std::vector<NpuDevice> npus_;
+  FaultChannels fault_channels_;                        // as the collector health reported them last
+  std::map<std::string, Device, std::less<>> devices_;  // by PCI address
+};
 
-void NpuCollector::write(const NpuDevice& npu, Device& device, Nanoseconds now, Reports& reports,
-                         SampleSink& out) const {
-  char id[16] = "";
-  if (npu.device_id != 0) std::snprintf(id, sizeof id, "0x%04x", static_cast<unsigned>(npu.device_id));
-  out.add(kNpuInfoMetric, {npu.address, npu.accel, id, npu.name}, flag(true));
-  write_busy(npu, device, now, reports, out);
-  const auto memory = device.files->resident_memory();
-  if (reports.memory.note(memory)) out.add(kNpuMemory, {npu.address}, *memory);
-  write_frequency(npu, device, reports, out);
-  const auto suspended = device.files->suspended();
-  if (suspended.is_failure()) out.failed(suspended.failure());
-  if (suspended) out.add(kNpuSuspended, {npu.address}, flag(*suspended));
-  if (counts_recoveries()) out.add(kRecoveries, {npu.address}, Count{static_cast<double>(device.recoveries)});
-}
+}  // namespace
+
+CollectorEntry npu_collector() { return entry<NpuCollector>(); }
 
 }  // namespace igpu

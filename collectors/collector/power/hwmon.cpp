@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/power/hwmon.h"
-
 #include <array>
 #include <cerrno>
+#include <optional>
 
 #include "base/counter_window.h"
+#include "base/scan_schedule.h"
+#include "collector/collector.h"
+#include "kernel/sysfs/hwmon_files.h"
+#include "kernel/windows/wddm.h"
 #include "metric/feature_report.h"
 
 namespace igpu {
@@ -84,75 +87,87 @@ constexpr FeatureDescriptor kVoltageFeature{"voltage", "Voltage.", Need::nothing
 constexpr FeatureDescriptor kLimitFeature{"power_limits", "Power and current limits.", Need::nothing_special, false,
                                           kNoLimits};
 
+// Temperatures, fans, voltages and limits: of the card itself, or the CPU package's temperature for an integrated GPU.
+class HwmonCollector final : public Collector {
+ public:
+  static constexpr CollectorInfo kInfo{
+      .name = "hwmon",
+      .help = "Temperature, fan, voltage, power and current limits.",
+      .metrics = kListOf<MetricDescriptor, kHwmonTemperature, kTemperatureLimit, kFan, kVoltage, kPowerLimit,
+                         kCurrentLimit, kPowerShare>,
+      .in_windows = kListOf<MetricDescriptor, kHwmonTemperature, kFan, kPowerShare>,
+      .not_in_linux = kListOf<MetricDescriptor, kPowerShare>,
+      .features = kListOf<FeatureDescriptor, kTemperatureFeature, kTemperatureLimitFeature, kFanFeature,
+                          kVoltageFeature, kLimitFeature, kPowerShareFeature>,
+      .notes =
+          "Under xe a DG2 always has two fans: on a card with one, the second stays 0. Under Windows: temperature, "
+          "with sensor \"gpu\", fan speed, and `intel_gpu_power_limit_ratio`, which exists only there."};
+  explicit HwmonCollector(const CollectorContext& context) : sys_(context.machine.sys), gpu_(context.gpu) {
+    if (gpu_.driver == Driver::wddm) adapter_.emplace(context.machine, context.gpu);
+  }
+
+  void collect(ScrapePass&, SampleSink& out) override {
+    if (adapter_) return collect_adapter(out);
+    const bool card = gpu_.kind == GpuKind::discrete;
+    if (scans_.due(hwmon_.found) || hwmon_.unreadable)
+      hwmon_ = card ? Hwmon::of_gpu(sys_, gpu_) : stands_for_package(gpu_) ? Hwmon::of_cpu_package(sys_) : Hwmon();
+    // Integrated GPUs have the package's temperature only, virtual functions nothing.
+    const Absent not_in_hardware{Reason::hardware};
+    const Absent not_in_kernel = gpu_.virtual_function ? not_in_hardware : Absent{Reason::kernel, ENOENT};
+    // Every card has a temperature, every CPU package too: its module is not loaded, or this kernel's driver has no
+    // file for it.
+    const bool no_file = card ? hwmon_.temperatures.empty() : !hwmon_.found;
+    FeatureReport temperature(out, kTemperatureFeature, no_file ? not_in_kernel : not_in_hardware);
+    if (hwmon_.unreadable) (void)temperature.note(Reading<Unit>(*hwmon_.unreadable));
+    for (Hwmon::Channel& channel : hwmon_.temperatures)
+      temperature.add(kHwmonTemperature, {gpu_.address, channel.name}, Hwmon::celsius(channel.attribute));
+    // Both drivers had temperatures before they had limits of them; coretemp has both.
+    const bool no_limit_file = card && hwmon_.temperature_limits.empty();
+    FeatureReport temperature_limits(out, kTemperatureLimitFeature,
+                                     no_file || no_limit_file ? not_in_kernel : not_in_hardware);
+    for (Hwmon::Limit& limit : hwmon_.temperature_limits)
+      temperature_limits.add(kTemperatureLimit, {gpu_.address, limit.channel.name, limit.limit},
+                             Hwmon::celsius_limit(limit.channel.attribute));
+    // Both drivers added fans at about the same time as temperatures: if only one of the two is missing, the card lacks
+    // it.
+    FeatureReport fan(out, kFanFeature, card && hwmon_.temperatures.empty() ? not_in_kernel : not_in_hardware);
+    for (Hwmon::Channel& channel : hwmon_.fans)
+      if (const auto value = Hwmon::rpm(channel.attribute); fan.note(value) && *value)
+        out.add(kFan, {gpu_.address, channel.index}, **value);
+    // The first version of hwmon already had these: if they are missing, the card lacks them.
+    const Absent none = card && !hwmon_.found ? not_in_kernel : not_in_hardware;
+    FeatureReport voltage(out, kVoltageFeature, none);
+    for (Hwmon::Channel& channel : hwmon_.voltages)
+      voltage.add(kVoltage, {gpu_.address, channel.name}, Hwmon::volts(channel.attribute));
+    FeatureReport limits(out, kLimitFeature, none);
+    for (Hwmon::Limit& limit : hwmon_.power_limits)
+      limits.add(kPowerLimit, {gpu_.address, limit.channel.name, limit.limit}, Hwmon::watts(limit.channel.attribute));
+    for (Hwmon::Channel& channel : hwmon_.current_limits)
+      limits.add(kCurrentLimit, {gpu_.address, channel.name}, Hwmon::amperes(channel.attribute));
+  }
+
+ private:
+  void collect_adapter(SampleSink& out) {
+    const WddmSensors sensors = adapter_->sensors();
+    FeatureReport temperature(out, kAdapterTemperature);
+    if (temperature.note(sensors.temperature)) out.add(kHwmonTemperature, {gpu_.address, "gpu"}, *sensors.temperature);
+    FeatureReport fan(out, kAdapterFan);
+    if (fan.note(sensors.fan)) out.add(kFan, {gpu_.address, "1"}, *sensors.fan);
+    FeatureReport power(out, kPowerShareFeature);
+    if (power.note(sensors.power)) out.add(kPowerShare, {gpu_.address}, clamped_ratio(sensors.power->value, 1));
+    for (const FeatureDescriptor* const feature : {&kTemperatureLimitFeature, &kVoltageFeature, &kLimitFeature})
+      out.absent(*feature, {Reason::kernel});
+  }
+
+  const Directory& sys_;
+  const Gpu& gpu_;
+  ScanSchedule scans_;
+  Hwmon hwmon_;
+  std::optional<WddmGpu> adapter_;  // under Windows, in place of the members above
+};
+
 }  // namespace
 
-constexpr CollectorInfo HwmonCollector::kInfo{
-    .name = "hwmon",
-    .help = "Temperature, fan, voltage, power and current limits.",
-    .metrics = kListOf<MetricDescriptor, kHwmonTemperature, kTemperatureLimit, kFan, kVoltage, kPowerLimit,
-                       kCurrentLimit, kPowerShare>,
-    .in_windows = kListOf<MetricDescriptor, kHwmonTemperature, kFan, kPowerShare>,
-    .not_in_linux = kListOf<MetricDescriptor, kPowerShare>,
-    .features = kListOf<FeatureDescriptor, kTemperatureFeature, kTemperatureLimitFeature, kFanFeature, kVoltageFeature,
-                        kLimitFeature, kPowerShareFeature>,
-    .notes =
-        "Under xe a DG2 always has two fans: on a card with one, the second stays 0. Under Windows: temperature, with "
-        "sensor \"gpu\", fan speed, and `intel_gpu_power_limit_ratio`, which exists only there."};
-
-HwmonCollector::HwmonCollector(const CollectorContext& context) : sys_(context.machine.sys), gpu_(context.gpu) {
-  if (gpu_.driver == Driver::wddm) adapter_.emplace(context.machine, context.gpu);
-}
-
-void HwmonCollector::collect_adapter(SampleSink& out) {
-  const WddmSensors sensors = adapter_->sensors();
-  FeatureReport temperature(out, kAdapterTemperature);
-  if (temperature.note(sensors.temperature)) out.add(kHwmonTemperature, {gpu_.address, "gpu"}, *sensors.temperature);
-  FeatureReport fan(out, kAdapterFan);
-  if (fan.note(sensors.fan)) out.add(kFan, {gpu_.address, "1"}, *sensors.fan);
-  FeatureReport power(out, kPowerShareFeature);
-  if (power.note(sensors.power)) out.add(kPowerShare, {gpu_.address}, clamped_ratio(sensors.power->value, 1));
-  for (const FeatureDescriptor* const feature : {&kTemperatureLimitFeature, &kVoltageFeature, &kLimitFeature})
-    out.absent(*feature, {Reason::kernel});
-}
-
-void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
-  if (adapter_) return collect_adapter(out);
-  const bool card = gpu_.kind == GpuKind::discrete;
-  if (scans_.due(hwmon_.found) || hwmon_.unreadable)
-    hwmon_ = card ? Hwmon::of_gpu(sys_, gpu_) : stands_for_package(gpu_) ? Hwmon::of_cpu_package(sys_) : Hwmon();
-  // Integrated GPUs have the package's temperature only, virtual functions nothing.
-  const Absent not_in_hardware{Reason::hardware};
-  const Absent not_in_kernel = gpu_.virtual_function ? not_in_hardware : Absent{Reason::kernel, ENOENT};
-  // Every card has a temperature, every CPU package too: its module is not loaded, or this kernel's driver has no file
-  // for it.
-  const bool no_file = card ? hwmon_.temperatures.empty() : !hwmon_.found;
-  FeatureReport temperature(out, kTemperatureFeature, no_file ? not_in_kernel : not_in_hardware);
-  if (hwmon_.unreadable) (void)temperature.note(Reading<Unit>(*hwmon_.unreadable));
-  for (Hwmon::Channel& channel : hwmon_.temperatures)
-    temperature.add(kHwmonTemperature, {gpu_.address, channel.name}, Hwmon::celsius(channel.attribute));
-  // Both drivers had temperatures before they had limits of them; coretemp has both.
-  const bool no_limit_file = card && hwmon_.temperature_limits.empty();
-  FeatureReport temperature_limits(out, kTemperatureLimitFeature,
-                                   no_file || no_limit_file ? not_in_kernel : not_in_hardware);
-  for (Hwmon::Limit& limit : hwmon_.temperature_limits)
-    temperature_limits.add(kTemperatureLimit, {gpu_.address, limit.channel.name, limit.limit},
-                           Hwmon::celsius_limit(limit.channel.attribute));
-  // Both drivers added fans at about the same time as temperatures: if only one of the two is missing, the card lacks
-  // it.
-  FeatureReport fan(out, kFanFeature, card && hwmon_.temperatures.empty() ? not_in_kernel : not_in_hardware);
-  for (Hwmon::Channel& channel : hwmon_.fans)
-    if (const auto value = Hwmon::rpm(channel.attribute); fan.note(value) && *value)
-      out.add(kFan, {gpu_.address, channel.index}, **value);
-  // The first version of hwmon already had these: if they are missing, the card lacks them.
-  const Absent none = card && !hwmon_.found ? not_in_kernel : not_in_hardware;
-  FeatureReport voltage(out, kVoltageFeature, none);
-  for (Hwmon::Channel& channel : hwmon_.voltages)
-    voltage.add(kVoltage, {gpu_.address, channel.name}, Hwmon::volts(channel.attribute));
-  FeatureReport limits(out, kLimitFeature, none);
-  for (Hwmon::Limit& limit : hwmon_.power_limits)
-    limits.add(kPowerLimit, {gpu_.address, limit.channel.name, limit.limit}, Hwmon::watts(limit.channel.attribute));
-  for (Hwmon::Channel& channel : hwmon_.current_limits)
-    limits.add(kCurrentLimit, {gpu_.address, channel.name}, Hwmon::amperes(channel.attribute));
-}
+CollectorEntry hwmon_collector() { return entry<HwmonCollector>(); }
 
 }  // namespace igpu

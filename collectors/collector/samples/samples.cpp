@@ -193,7 +193,7 @@ void SamplesCollector::collect(MachinePass& pass, SampleSink& out) {
   });
   // Between two ticks those of a long tick are in neither number.
   missed_ = std::max(missed_, sampler_->missed() + (thread_ ? thread_->overdue() : 0));
-  out.add(kMissed, Count{static_cast<double>(missed_)});
+  out.add(kMissed, count_of(missed_));
   if (const Reading<Unit> ticks = thread_ ? thread_->outcome() : Unit{}; ticks.is_failure())
     out.failed(ticks.failure());
   pass.differs_by_client(std::make_shared<Windows>(sampler_));
@@ -202,5 +202,7 @@ void SamplesCollector::collect(MachinePass& pass, SampleSink& out) {
   for (const auto& [device, jobs] : pass.facts().by_device<CountedJobs>())
     recorder_->see_jobs(device, pass.now(), read_job_counts(jobs.counters->slots(), device));
 }
+
+CollectorEntry samples_collector() { return entry<SamplesCollector>(); }
 
 }  // namespace igpu

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sriov/sriov.h"
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 
+#include "base/monotonic_counter.h"
+#include "collector/collector.h"
 #include "collector/engines/engines_facts.h"
+#include "kernel/clients/container_names.h"
+#include "kernel/clients/workload_naming.h"
+#include "kernel/sriov/sriov_files.h"
+#include "kernel/sriov/vfio_holders.h"
 #include "machine/linux_errors.h"
 #include "metric/feature_report.h"
 
@@ -80,185 +92,213 @@ constexpr FeatureDescriptor kSriovEvents{"vf_adverse_events",  "Adverse events o
 
 bool is_held_by_vfio(const VfDevice& function) { return function.driver.find("vfio") != std::string::npos; }
 
+// SR-IOV virtual functions of the GPUs, as their host sees them, and the machines that hold them. One object for all
+// GPUs, because one search of /proc finds the holders of all functions.
+class SriovCollector final : public MachineCollector {
+ public:
+  static constexpr CollectorInfo kInfo{
+      .name = "sriov",
+      .help = "SR-IOV virtual functions of each GPU, and the virtual machines that hold them.",
+      .in_snapshots = false,
+      .reads_processes = true,
+      .metrics = kListOf<MetricDescriptor, kVfs, kVfInfo, kSriovBusy, kSriovBusyRatio, kQuantum, kPreempt, kVramQuota,
+                         kAdverse>,
+      .features = kListOf<FeatureDescriptor, kFunctions, kEngines, kShares, kHolders, kSriovEvents>,
+      .options = kListOf<OptionDescriptor, kWorkloadBy>,
+      .notes =
+          "Of physical functions only, so of the host; a GPU without SR-IOV has none of these series. Engine time of "
+          "virtual functions is counted by collector engines, in the same scrape, while it has the PMU open; collector "
+          "engines reports the sum of all functions for the GPU. A ratio is a share of the engine's time: those of all "
+          "functions add up to at most 1. `workload` is named as in collector workloads: the libvirt or Proxmox "
+          "machine, or the pod; it is empty for functions that no machine holds, and for those that are used on the "
+          "host. Holders are searched in /proc while a function with a VFIO driver has none: at most every 30 s, and "
+          "50 ms at a time. Of more than 256 functions the first ones are reported; engine time is counted of the "
+          "first 64 only. Adverse events start again in the driver when a function is reset; the counters do not."};
+
+  explicit SriovCollector(const MachineContext& context)
+      : machine_(context.machine),
+        rules_(context.workload_rules),
+        names_(machine_.root == nullptr ? std::nullopt : std::optional<ContainerNames>(std::in_place, *machine_.root)),
+        naming_(context.options[kWorkloadBy], names_ ? &*names_ : nullptr),
+        holders_(machine_) {}
+
+  void collect(MachinePass& pass, SampleSink& out) override {
+    const auto gpus = pass.gpus();
+    std::erase_if(devices_, [&](const auto& known) {
+      return std::ranges::none_of(*gpus, [&](const Gpu& gpu) { return gpu.address == known.first; });
+    });
+    std::vector<const Gpu*> with_functions;
+    std::vector<const VfDevice*> held;
+    const Nanoseconds now = pass.now();
+    holders_.check(now);
+    for (const Gpu& gpu : *gpus) {
+      if (gpu.virtual_function) {
+        out.absent(kFunctions, {Reason::hardware}, gpu.address);
+        continue;
+      }
+      Device& device = device_of(gpu);
+      if (!read_functions(gpu, device, pass, out)) continue;
+      with_functions.push_back(&gpu);
+      for (const VfDevice& function : device.functions)
+        if (is_held_by_vfio(function)) held.push_back(&function);
+    }
+    holders_.follow(held, now);
+    if (with_functions.empty()) return;
+    if (rules_ && std::exchange(current_rules_, rules_->current()) != current_rules_) {
+      naming_.use(current_rules_);
+      named_.clear();
+    }
+    if (names_) names_->begin_scan(now);
+    for (const Gpu* const gpu : with_functions) {
+      Device& device = device_of(*gpu);
+      write_info(*gpu, device, out);
+      write_engines(*gpu, device, pass, out);
+      write_shares(*gpu, device, out);
+      write_adverse_events(*gpu, device, out);
+    }
+  }
+
+ private:
+  struct Device {
+    Device(const Directory& sys, const Gpu& gpu) : binding(gpu.binding), pf(sys, gpu), adverse(sys, gpu) {}
+    std::uint64_t binding;
+    PhysicalFunction pf;
+    AdverseEventFiles adverse;
+    std::span<const VfDevice> functions;  // of this scrape
+  };
+  struct NamedHolder {
+    std::uint64_t serial = 0;  // of the VfioHolders::Holder
+    std::string workload;
+  };
+  // By function and kind. They continue when the GPU is rebound.
+  using AdverseCounters = std::map<std::pair<std::uint32_t, std::string>, MonotonicCounter>;
+
+  Device& device_of(const Gpu& gpu) {
+    const auto known = devices_.find(gpu.address);
+    if (known != devices_.end() && known->second.binding == gpu.binding) return known->second;
+    if (known != devices_.end()) devices_.erase(known);
+    return devices_.try_emplace(gpu.address, machine_.sys, gpu).first->second;
+  }
+
+  // Whether any are enabled.
+  bool read_functions(const Gpu& gpu, Device& device, MachinePass& pass, SampleSink& out) {
+    device.functions = {};
+    const auto total = device.pf.total();
+    const auto engines = pass.facts().get<VfEngines>(gpu.address);
+    const auto enabled = engines ? engines->enabled : device.pf.enabled();
+    if (total.is_absent() && enabled.is_absent()) return false;
+    out.available(kFunctions, gpu.address);
+    const auto write = [&](const Reading<std::uint32_t>& count, std::string_view state) {
+      if (count) out.add(kVfs, {gpu.address, state}, count_of(*count));
+      if (count.is_failure()) out.failed(count.failure());
+    };
+    write(enabled, "enabled");
+    write(total, "total");
+    if (!enabled) return false;
+    device.functions =
+        device.pf.functions(*enabled, [&](std::string_view address) { return holders_.is_in_use(address); });
+    return *enabled != 0;
+  }
+
+  static void write_shares(const Gpu& gpu, Device& device, SampleSink& out) {
+    FeatureReport report(out, kShares, {Reason::kernel}, false, gpu.address);
+    for (std::size_t i = 0; i < device.functions.size(); ++i) {
+      const std::string vf = std::to_string(device.functions[i].number);
+      const VfShares shares = device.pf.shares(i);
+      if (report.note(shares.exec_quantum)) out.add(kQuantum, {gpu.address, vf}, *shares.exec_quantum);
+      if (report.note(shares.preempt_timeout)) out.add(kPreempt, {gpu.address, vf}, *shares.preempt_timeout);
+      if (report.note(shares.vram_quota)) out.add(kVramQuota, {gpu.address, vf}, *shares.vram_quota);
+    }
+  }
+
+  static void write_engines(const Gpu& gpu, const Device& device, MachinePass& pass, SampleSink& out) {
+    const auto asleep = pass.asleep();
+    if (std::ranges::find(asleep, gpu.address) != asleep.end())
+      return out.absent(kEngines, {Reason::suspended}, gpu.address);
+    const auto engines = pass.facts().get<VfEngines>(gpu.address);
+    if (!engines) {
+      // i915 has no such count; the collector of the engines of xe is off.
+      return out.absent(kEngines, {gpu.driver == Driver::xe ? Reason::disabled : Reason::kernel}, gpu.address);
+    }
+    if (!engines->counted) {
+      if (engines->counted.is_absent()) out.absent(kEngines, engines->counted.absent(), gpu.address);
+      return;  // collector engines reports the failure
+    }
+    out.available(kEngines, gpu.address);
+    for (const VfEngineTime& time : engines->times) {
+      const bool exists =
+          std::ranges::any_of(device.functions, [&](const VfDevice& function) { return function.number == time.vf; });
+      if (!exists) continue;
+      const std::string vf = std::to_string(time.vf);
+      out.add(kSriovBusy, {gpu.address, vf, time.gt, time.engine, time.engine_class},
+              Seconds{static_cast<double>(time.nanoseconds) / 1e9});
+      if (time.ratio) out.add(kSriovBusyRatio, {gpu.address, vf, time.gt, time.engine, time.engine_class}, *time.ratio);
+    }
+  }
+
+  void write_adverse_events(const Gpu& gpu, Device& device, SampleSink& out) {
+    const auto read = device.adverse.read();
+    if (read.is_absent()) return out.absent(kSriovEvents, read.absent(), gpu.address);
+    if (!read) return out.failed(read.failure());
+    out.available(kSriovEvents, gpu.address);
+    AdverseCounters& counters = adverse_counters_[gpu.address];
+    for (const VfDevice& function : device.functions) {
+      std::map<std::string_view, std::uint64_t> counts;  // a function without events has no line
+      for (const std::string_view kind : kAdverseKinds) counts[kind] = 0;
+      for (const VfAdverseEvents& events : *read)
+        if (events.vf == function.number)
+          for (const VfAdverseEvents::Count& count : events.counts) counts[count.kind] = count.events;
+      const std::string vf = std::to_string(function.number);
+      for (const auto& [kind, events] : counts) {
+        const std::uint64_t sum = counters[{function.number, std::string(kind)}].advance(events);
+        out.add(kAdverse, {gpu.address, vf, kind}, count_of(sum));
+      }
+    }
+  }
+
+  void write_info(const Gpu& gpu, const Device& device, SampleSink& out) {
+    bool all_known = true;
+    for (const VfDevice& function : device.functions) {
+      const std::string_view workload = workload_of(function);
+      all_known = all_known && (!workload.empty() || !is_held_by_vfio(function));
+      out.add(kVfInfo,
+              {gpu.address, std::to_string(function.number), function.address,
+               function.driver.empty() ? std::string_view("none") : std::string_view(function.driver), workload},
+              Count{1});
+    }
+    const auto& hidden = holders_.why_hidden();
+    if (all_known || !hidden) {
+      out.available(kHolders, gpu.address);
+    } else {
+      out.absent(hidden->os_error == EPERM ? kHoldersByLink : kHolders, *hidden, gpu.address);
+    }
+  }
+
+  // A machine's name does not change, so it is built once. That of a container or a pod may be found later.
+  std::string_view workload_of(const VfDevice& function) {
+    const VfioHolders::Holder* const holder = holders_.holder_of(function.address);
+    if (holder == nullptr) return {};
+    NamedHolder& named = named_[function.address];
+    const ClientProcess& process = holder->process;
+    const bool is_final = process.container_id.empty() && process.pod_uid.empty();
+    if (!is_final || named.serial != holder->serial)
+      named = {holder->serial, naming_.labels_of(process, machine_.proc).workload};
+    return named.workload;
+  }
+
+  Machine& machine_;
+  std::shared_ptr<WorkloadRuleSource> rules_;
+  std::optional<ContainerNames> names_;
+  WorkloadNaming naming_;
+  std::shared_ptr<const WorkloadRules> current_rules_;
+  VfioHolders holders_;
+  std::map<std::string, NamedHolder, std::less<>> named_;    // by PCI address of the function
+  std::map<std::string, Device> devices_;                    // by PCI address
+  std::map<std::string, AdverseCounters> adverse_counters_;  // by PCI address
+};
+
 }  // namespace
 
-constexpr CollectorInfo SriovCollector::kInfo{
-    .name = "sriov",
-    .help = "SR-IOV virtual functions of each GPU, and the virtual machines that hold them.",
-    .in_snapshots = false,
-    .reads_processes = true,
-    .metrics =
-        kListOf<MetricDescriptor, kVfs, kVfInfo, kSriovBusy, kSriovBusyRatio, kQuantum, kPreempt, kVramQuota, kAdverse>,
-    .features = kListOf<FeatureDescriptor, kFunctions, kEngines, kShares, kHolders, kSriovEvents>,
-    .options = kListOf<OptionDescriptor, kWorkloadBy>,
-    .notes =
-        "Of physical functions only, so of the host; a GPU without SR-IOV has none of these series. Engine time of "
-        "virtual functions is counted by collector engines, in the same scrape, while it has the PMU open; collector "
-        "engines reports the sum of all functions for the GPU. A ratio is a share of the engine's time: those of all "
-        "functions add up to at most 1. `workload` is named as in collector workloads: the libvirt or Proxmox machine, "
-        "or the pod; it is empty for functions that no machine holds, and for those that are used on the host. Holders "
-        "are searched in /proc while a function with a VFIO driver has none: at most every 30 s, and 50 ms at a time. "
-        "Of more than 256 functions the first ones are reported; engine time is counted of the first 64 only. Adverse "
-        "events start again in the driver when a function is reset; the counters do not."};
-
-std::unique_ptr<MachineCollector> SriovCollector::create(const MachineContext& context) {
-  return std::make_unique<SriovCollector>(context.machine, context.options[kWorkloadBy], context.workload_rules);
-}
-
-SriovCollector::SriovCollector(Machine& machine, WorkloadBy by, std::shared_ptr<WorkloadRuleSource> rules)
-    : machine_(machine),
-      rules_(std::move(rules)),
-      names_(machine.root == nullptr ? std::nullopt : std::optional<ContainerNames>(std::in_place, *machine.root)),
-      naming_(by, names_ ? &*names_ : nullptr),
-      holders_(machine) {}
-
-SriovCollector::Device& SriovCollector::device_of(const Gpu& gpu) {
-  const auto known = devices_.find(gpu.address);
-  if (known != devices_.end() && known->second.binding == gpu.binding) return known->second;
-  if (known != devices_.end()) devices_.erase(known);
-  return devices_.try_emplace(gpu.address, machine_.sys, gpu).first->second;
-}
-
-void SriovCollector::collect(MachinePass& pass, SampleSink& out) {
-  const auto gpus = pass.gpus();
-  std::erase_if(devices_, [&](const auto& known) {
-    return std::ranges::none_of(*gpus, [&](const Gpu& gpu) { return gpu.address == known.first; });
-  });
-  std::vector<const Gpu*> with_functions;
-  std::vector<const VfDevice*> held;
-  const Nanoseconds now = pass.now();
-  holders_.check(now);
-  for (const Gpu& gpu : *gpus) {
-    if (gpu.virtual_function) {
-      out.absent(kFunctions, {Reason::hardware}, gpu.address);
-      continue;
-    }
-    Device& device = device_of(gpu);
-    if (!read_functions(gpu, device, pass, out)) continue;
-    with_functions.push_back(&gpu);
-    for (const VfDevice& function : device.functions)
-      if (is_held_by_vfio(function)) held.push_back(&function);
-  }
-  holders_.follow(held, now);
-  if (with_functions.empty()) return;
-  if (rules_ && std::exchange(current_rules_, rules_->current()) != current_rules_) {
-    naming_.use(current_rules_);
-    named_.clear();
-  }
-  if (names_) names_->begin_scan(now);
-  for (const Gpu* const gpu : with_functions) {
-    Device& device = device_of(*gpu);
-    write_info(*gpu, device, out);
-    write_engines(*gpu, device, pass, out);
-    write_shares(*gpu, device, out);
-    write_adverse_events(*gpu, device, out);
-  }
-}
-
-// Whether any are enabled.
-bool SriovCollector::read_functions(const Gpu& gpu, Device& device, MachinePass& pass, SampleSink& out) {
-  device.functions = {};
-  const auto total = device.pf.total();
-  const auto engines = pass.facts().get<VfEngines>(gpu.address);
-  const auto enabled = engines ? engines->enabled : device.pf.enabled();
-  if (total.is_absent() && enabled.is_absent()) return false;
-  out.available(kFunctions, gpu.address);
-  const auto write = [&](const Reading<std::uint32_t>& count, std::string_view state) {
-    if (count) out.add(kVfs, {gpu.address, state}, Count{static_cast<double>(*count)});
-    if (count.is_failure()) out.failed(count.failure());
-  };
-  write(enabled, "enabled");
-  write(total, "total");
-  if (!enabled) return false;
-  device.functions =
-      device.pf.functions(*enabled, [&](std::string_view address) { return holders_.is_in_use(address); });
-  return *enabled != 0;
-}
-
-void SriovCollector::write_info(const Gpu& gpu, const Device& device, SampleSink& out) {
-  bool all_known = true;
-  for (const VfDevice& function : device.functions) {
-    const std::string_view workload = workload_of(function);
-    all_known = all_known && (!workload.empty() || !is_held_by_vfio(function));
-    out.add(kVfInfo,
-            {gpu.address, std::to_string(function.number), function.address,
-             function.driver.empty() ? std::string_view("none") : std::string_view(function.driver), workload},
-            Count{1});
-  }
-  const auto& hidden = holders_.why_hidden();
-  if (all_known || !hidden) {
-    out.available(kHolders, gpu.address);
-  } else {
-    out.absent(hidden->os_error == EPERM ? kHoldersByLink : kHolders, *hidden, gpu.address);
-  }
-}
-
-// A machine's name does not change, so it is built once. That of a container or a pod may be found later.
-std::string_view SriovCollector::workload_of(const VfDevice& function) {
-  const VfioHolders::Holder* const holder = holders_.holder_of(function.address);
-  if (holder == nullptr) return {};
-  NamedHolder& named = named_[function.address];
-  const ClientProcess& process = holder->process;
-  const bool is_final = process.container_id.empty() && process.pod_uid.empty();
-  if (!is_final || named.serial != holder->serial)
-    named = {holder->serial, naming_.labels_of(process, machine_.proc).workload};
-  return named.workload;
-}
-
-void SriovCollector::write_engines(const Gpu& gpu, const Device& device, MachinePass& pass, SampleSink& out) {
-  const auto asleep = pass.asleep();
-  if (std::ranges::find(asleep, gpu.address) != asleep.end())
-    return out.absent(kEngines, {Reason::suspended}, gpu.address);
-  const auto engines = pass.facts().get<VfEngines>(gpu.address);
-  if (!engines) {
-    // i915 has no such count; the collector of the engines of xe is off.
-    return out.absent(kEngines, {gpu.driver == Driver::xe ? Reason::disabled : Reason::kernel}, gpu.address);
-  }
-  if (!engines->counted) {
-    if (engines->counted.is_absent()) out.absent(kEngines, engines->counted.absent(), gpu.address);
-    return;  // collector engines reports the failure
-  }
-  out.available(kEngines, gpu.address);
-  for (const VfEngineTime& time : engines->times) {
-    const bool exists =
-        std::ranges::any_of(device.functions, [&](const VfDevice& function) { return function.number == time.vf; });
-    if (!exists) continue;
-    const std::string vf = std::to_string(time.vf);
-    out.add(kSriovBusy, {gpu.address, vf, time.gt, time.engine, time.engine_class},
-            Seconds{static_cast<double>(time.nanoseconds) / 1e9});
-    if (time.ratio) out.add(kSriovBusyRatio, {gpu.address, vf, time.gt, time.engine, time.engine_class}, *time.ratio);
-  }
-}
-
-void SriovCollector::write_shares(const Gpu& gpu, Device& device, SampleSink& out) {
-  FeatureReport report(out, kShares, {Reason::kernel}, false, gpu.address);
-  for (std::size_t i = 0; i < device.functions.size(); ++i) {
-    const std::string vf = std::to_string(device.functions[i].number);
-    const VfShares shares = device.pf.shares(i);
-    if (report.note(shares.exec_quantum)) out.add(kQuantum, {gpu.address, vf}, *shares.exec_quantum);
-    if (report.note(shares.preempt_timeout)) out.add(kPreempt, {gpu.address, vf}, *shares.preempt_timeout);
-    if (report.note(shares.vram_quota)) out.add(kVramQuota, {gpu.address, vf}, *shares.vram_quota);
-  }
-}
-
-void SriovCollector::write_adverse_events(const Gpu& gpu, Device& device, SampleSink& out) {
-  const auto read = device.adverse.read();
-  if (read.is_absent()) return out.absent(kSriovEvents, read.absent(), gpu.address);
-  if (!read) return out.failed(read.failure());
-  out.available(kSriovEvents, gpu.address);
-  AdverseCounters& counters = adverse_counters_[gpu.address];
-  for (const VfDevice& function : device.functions) {
-    std::map<std::string_view, std::uint64_t> counts;  // a function without events has no line
-    for (const std::string_view kind : kAdverseKinds) counts[kind] = 0;
-    for (const VfAdverseEvents& events : *read)
-      if (events.vf == function.number)
-        for (const VfAdverseEvents::Count& count : events.counts) counts[count.kind] = count.events;
-    const std::string vf = std::to_string(function.number);
-    for (const auto& [kind, events] : counts) {
-      const std::uint64_t sum = counters[{function.number, std::string(kind)}].advance(events);
-      out.add(kAdverse, {gpu.address, vf, kind}, Count{static_cast<double>(sum)});
-    }
-  }
-}
+CollectorEntry sriov_collector() { return entry<SriovCollector>(); }
 
 }  // namespace igpu

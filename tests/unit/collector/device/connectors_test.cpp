@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the kernel remembers of the outputs, what it announced, and what the page says.
-#include "collector/device/connectors.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
@@ -14,7 +12,9 @@
 #include <thread>
 #include <utility>
 
+#include "collector/collectors.h"
 #include "fake/simulation/simulation.h"
+#include "kernel/sysfs/connector_files.h"
 #include "support/fake_kernel_messages.h"
 #include "support/forwarding_directory.h"
 #include "support/held_reads.h"
@@ -84,7 +84,7 @@ class Scene {
   }
   void start(Machine machine) {
     machine_.emplace(std::move(machine));
-    collector_ = std::make_unique<ConnectorsCollector>(*machine_, longest_wait);
+    collector_ = make_collector(connectors_collector, *machine_, m.log, {.longest_wait = longest_wait});
   }
   void scrape() {
     if (!collector_) start(m.machine());
@@ -120,7 +120,7 @@ class Scene {
 
  private:
   std::optional<Machine> machine_;
-  std::unique_ptr<ConnectorsCollector> collector_;
+  std::unique_ptr<MachineCollector> collector_;
 };
 
 }  // namespace
@@ -151,10 +151,10 @@ TEST_CASE("it probes nothing: it reads what the kernel remembers, and opens neit
   Machine machine{sys,       s.m.machine().proc, s.m.machine().dev,  s.m.machine().perf, s.m.machine().drm,
                   s.m.clock, s.m.privileges,     s.m.machine().names};
   machine.output_uevents = &s.uevents;
-  ConnectorsCollector collector(machine, s.longest_wait);
+  const auto collector = make_collector(connectors_collector, machine, s.m.log);
   TestMachinePass pass(s.m.clock);
   pass.bound = {s.gpu};
-  collector.collect(pass, s.sink);
+  collector->collect(pass, s.sink);
   CHECK(s.connected("HDMI-A-1") == 1);
   CHECK(sys.opened() == std::set<std::string>{"status", "enabled", "modes", "connector_id"});
   CHECK(s.m.drm.opens == 0);
@@ -326,16 +326,17 @@ TEST_CASE("1,000 outputs: as many as a kernel can have, and events of the others
   CHECK(s.hotplugs("unknown") == 1);
 }
 
-TEST_CASE("names that change all the time take no more memory than kMostKnown") {
+TEST_CASE("names that change all the time take no more memory than those of the known outputs") {
   Scene s;
-  for (int i = 0; i < 2 * static_cast<int>(ConnectorsCollector::kMostKnown); ++i) {
+  constexpr int kMostKnown = 4 * static_cast<int>(kMostConnectors);
+  for (int i = 0; i < 2 * kMostKnown; ++i) {
     const std::string name = "A-" + std::to_string(i);
     s.output(name, "connected", "1x1\n", 5000 + i);
     s.uevent("HOTPLUG=1", "CONNECTOR=" + std::to_string(5000 + i));
     s.scrape();
     s.m.tree.remove(s.folder(name));
   }
-  CHECK(s.hotplugs("unknown") >= static_cast<double>(ConnectorsCollector::kMostKnown));
+  CHECK(s.hotplugs("unknown") >= kMostKnown);
 }
 
 TEST_CASE("the simulation unplugs each monitor every ten minutes, and plugs it in again") {
@@ -343,13 +344,14 @@ TEST_CASE("the simulation unplugs each monitor every ten minutes, and plugs it i
   const auto simulated = SimulatedMachine::create("battlemage", clock, std::nullopt);
   REQUIRE(simulated);
   Machine machine = simulated->machine();
-  ConnectorsCollector collector(machine, 60s);
+  RecordingLog log;
+  const auto collector = make_collector(connectors_collector, machine, log);
   TestMachinePass pass(clock);
   pass.bound = Discovery(machine, {}).discover();
   REQUIRE(pass.bound.size() == 1);
   clock.advance(std::chrono::minutes(30));
   SampleSink sink;
-  collector.collect(pass, sink);
+  collector->collect(pass, sink);
   std::map<std::string, double, std::less<>> events;
   for (const auto& sample : sink.samples().samples())
     if (sample.metric->name == "intel_gpu_hotplug_events_total")

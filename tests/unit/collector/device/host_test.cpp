@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/device/host.h"
-
 #include <doctest/doctest.h>
 
+#include "collector/collectors.h"
 #include "support/test_machine.h"
 
 using namespace igpu;
@@ -12,14 +11,14 @@ namespace {
 
 struct Scene {
   TestMachine machine;
-  HostCollector host{machine.machine()};
+  std::unique_ptr<MachineCollector> host = make_collector(host_collector, machine.machine(), machine.log);
   SampleSink sink;
 
   void stat(const std::string& text) { machine.tree.write("proc/stat", text); }
   void collect() {
     sink.clear();
     TestMachinePass pass(machine.clock);
-    host.collect(pass, sink);
+    host->collect(pass, sink);
   }
   std::optional<double> cpu(std::string_view number, std::string_view mode) const {
     for (const auto& sample : sink.samples().samples())

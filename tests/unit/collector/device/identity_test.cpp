@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/device/identity.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <string>
 
+#include "collector/collectors.h"
 #include "support/test_machine.h"
 
 TEST_SUITE_BEGIN("identity");
@@ -22,7 +21,7 @@ Gpu only_gpu(TestMachine& m) {
   return gpus.front();
 }
 
-using Run = CollectorRun<IdentityCollector>;
+using Run = CollectorRun<identity_collector>;
 
 }  // namespace
 

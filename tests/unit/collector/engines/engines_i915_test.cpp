@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "collector/engines/engines.h"
+#include "collector/collectors.h"
 #include "support/test_machine.h"
 
 using namespace igpu;
@@ -82,7 +82,7 @@ TEST_SUITE_BEGIN("engines of i915");
 
 TEST_CASE("busy, wait and sema of every engine that the PMU lists") {
   TigerLake t;
-  CollectorRun<EnginesCollector> engines(t.m, integrated());
+  CollectorRun<engines_collector> engines(t.m, integrated());
   engines.collect();
   CHECK(engines.count(kBusy) == 4);
   CHECK(engines.count(kBusyRatio) == 0);  // no window yet
@@ -110,7 +110,7 @@ TEST_CASE("busy, wait and sema of every engine that the PMU lists") {
 
 TEST_CASE("what the PMU measured is handed to the machine's collectors by class; without the PMU there is nothing") {
   TigerLake t;
-  CollectorRun<EnginesCollector> engines(t.m, integrated());
+  CollectorRun<engines_collector> engines(t.m, integrated());
   engines.collect();
   t.counter(0x2000) += 500'000'000;
   t.counter(0x2010) += 1'500'000'000;
@@ -121,7 +121,7 @@ TEST_CASE("what the PMU measured is handed to the machine's collectors by class;
   CHECK_FALSE((*engines.measured)[static_cast<std::size_t>(EngineClass::compute)]);  // it has no such engine
 
   TestMachine without;
-  CollectorRun<EnginesCollector> blind(without, integrated());
+  CollectorRun<engines_collector> blind(without, integrated());
   blind.collect(Clients(1s).client(1, 5'000'000'000).snapshot);
   CHECK(blind.value(kBusy, {{"source", "fdinfo"}}) == 0);
   CHECK_FALSE(blind.measured);
@@ -130,14 +130,14 @@ TEST_CASE("what the PMU measured is handed to the machine's collectors by class;
 TEST_CASE("an event with an unknown name is ignored") {
   TigerLake t;
   t.m.tree.write("sys/bus/event_source/devices/i915/events/rcs0", "config=0x9\n");
-  CollectorRun<EnginesCollector> engines(t.m, integrated());
+  CollectorRun<engines_collector> engines(t.m, integrated());
   engines.collect();
   CHECK(engines.count(kBusy) == 4);
 }
 
 TEST_CASE("a second scraper right after the first sees the same window") {
   TigerLake t;
-  CollectorRun<EnginesCollector> engines(t.m, integrated());
+  CollectorRun<engines_collector> engines(t.m, integrated());
   engines.collect();
   t.counter(0) += 500'000'000;
   engines.collect_after(1s);
@@ -147,7 +147,7 @@ TEST_CASE("a second scraper right after the first sees the same window") {
 
 TEST_CASE("a jump never makes a ratio above 1; a step back makes no ratio") {
   TigerLake t;
-  CollectorRun<EnginesCollector> engines(t.m, integrated());
+  CollectorRun<engines_collector> engines(t.m, integrated());
   engines.collect();
   t.counter(0) += 60'000'000'000;
   engines.collect_after(1s);
@@ -164,7 +164,7 @@ TEST_CASE("a jump never makes a ratio above 1; a step back makes no ratio") {
 
 TEST_CASE("sampled events can be turned off: no 200 Hz timer") {
   TigerLake t;
-  CollectorRun<EnginesCollector> engines(t.m, integrated());
+  CollectorRun<engines_collector> engines(t.m, integrated());
   engines.options["collector.engines.sampled-events"] = {"off"};
   engines.bind();
   engines.collect();
@@ -179,7 +179,7 @@ TEST_CASE("sampled events can be turned off: no 200 Hz timer") {
 TEST_CASE("media engines belong to the media GT where there is one") {
   TestMachine m("meteorlake-i915-multigt");
   m.perf.add_pmu(static_cast<std::uint32_t>(std::stoul(m.tree.read("sys/bus/event_source/devices/i915/type"))));
-  CollectorRun<EnginesCollector> engines(m, integrated());
+  CollectorRun<engines_collector> engines(m, integrated());
   engines.collect();
   CHECK(engines.value(kBusy, {{"engine", "rcs0"}, {"gt", "0"}}));
   CHECK(engines.value(kBusy, {{"engine", "ccs0"}, {"gt", "0"}, {"class", "compute"}}));
@@ -190,7 +190,7 @@ TEST_CASE("media engines belong to the media GT where there is one") {
 TEST_CASE("an engine whose event is refused is absent, the others count") {
   TigerLake t;
   t.m.perf.refuse(kType, 0x2000, ENODEV);
-  CollectorRun<EnginesCollector> engines(t.m, integrated());
+  CollectorRun<engines_collector> engines(t.m, integrated());
   engines.collect();
   CHECK(engines.count(kBusy) == 3);
   CHECK(engines.count(kBusy, {{"engine", "vcs0"}}) == 0);
@@ -200,7 +200,7 @@ TEST_CASE("an engine whose event is refused is absent, the others count") {
 
 TEST_CASE("a failed read is a failure and drops this scrape's series") {
   TigerLake t;
-  CollectorRun<EnginesCollector> engines(t.m, integrated());
+  CollectorRun<engines_collector> engines(t.m, integrated());
   engines.collect();
   t.m.perf.fail_reads(EIO);
   engines.collect_after(1s);
@@ -212,7 +212,7 @@ TEST_CASE("a PMU that cannot be opened is a failure, and the visible clients' ti
   TigerLake t;
   const std::string type = "sys/bus/event_source/devices/i915/type";
   t.m.tree.write(type, std::string(100, '1'));  // too long to be read
-  CollectorRun<EnginesCollector> engines(t.m, integrated());
+  CollectorRun<engines_collector> engines(t.m, integrated());
   engines.collect(Clients(t.m.clock.now()).client(1, 9'000'000'000).snapshot);
   CHECK(engines.failures() == 1);
   CHECK(engines.count(kBusy) == 0);  // once is no reason to change the source
@@ -247,7 +247,7 @@ TEST_CASE("a PMU that cannot be opened is a failure, and the visible clients' ti
 TEST_CASE("without permission the visible clients' time is summed by class") {
   TigerLake t;
   t.m.perf.refuse_all(EACCES);
-  CollectorRun<EnginesCollector> engines(t.m, integrated());
+  CollectorRun<engines_collector> engines(t.m, integrated());
   // Time before the first reading does not count.
   engines.collect(
       Clients(t.m.clock.now()).client(1, 10'000'000'000).client(2, 0).client(9, 77, "0000:03:00.0").snapshot);
@@ -352,7 +352,7 @@ TEST_CASE("without permission the visible clients' time is summed by class") {
 
 TEST_CASE("a kernel without the PMU, and one that registers it shortly after the device") {
   TestMachine m;
-  CollectorRun<EnginesCollector> engines(m, integrated());
+  CollectorRun<engines_collector> engines(m, integrated());
   engines.collect();
   CHECK(engines.missing("engine_busy") == Reason::kernel);
   CHECK(engines.failures() == 0);
@@ -370,7 +370,7 @@ TEST_CASE("a PMU without events of engines is no old kernel: the reason says wha
   add_event(m, "rc6-residency", "0x100003");
   add_event(m, "interrupts", "0x100002");
   m.perf.add_pmu(kType);
-  CollectorRun<EnginesCollector> engines(m, integrated());
+  CollectorRun<engines_collector> engines(m, integrated());
   engines.collect();
   for (const auto& noted : engines.sink().features()) {
     if (noted.feature->name != "engine_busy") continue;
@@ -386,7 +386,7 @@ TEST_CASE("a virtual function has no PMU and never will") {
   TestMachine m;
   Gpu vf = integrated();
   vf.virtual_function = true;
-  CollectorRun<EnginesCollector> engines(m, vf);
+  CollectorRun<engines_collector> engines(m, vf);
   engines.collect();
   CHECK(engines.missing("engine_busy") == Reason::hardware);
 }
@@ -396,7 +396,7 @@ TEST_CASE("an integrated GPU's PMU counts are not reported for its virtual funct
   Gpu vf = integrated();
   vf.address = "0000:00:02.1";
   vf.virtual_function = true;
-  CollectorRun<EnginesCollector> engines(t.m, vf);
+  CollectorRun<engines_collector> engines(t.m, vf);
   engines.collect();
   CHECK(engines.count(kBusy) == 0);
   CHECK(engines.missing("engine_busy") == Reason::hardware);
@@ -405,7 +405,7 @@ TEST_CASE("an integrated GPU's PMU counts are not reported for its virtual funct
 TEST_CASE("when neither the PMU nor /proc answer there is no series") {
   TigerLake t;
   t.m.perf.refuse_all(EPERM);
-  CollectorRun<EnginesCollector> engines(t.m, integrated());
+  CollectorRun<engines_collector> engines(t.m, integrated());
   engines.collect(Failure{std::make_error_code(std::errc::io_error), "proc"});
   CHECK(engines.count(kBusy) == 0);
   CHECK(engines.failures() == 1);

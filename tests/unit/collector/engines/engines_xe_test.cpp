@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "collector/engines/engines.h"
+#include "collector/collectors.h"
 #include "kernel/pmu/engine_events.h"
 #include "support/test_machine.h"
 
@@ -128,7 +128,7 @@ struct Battlemage {
   }
 };
 
-using Engines = CollectorRun<EnginesCollector>;
+using Engines = CollectorRun<engines_collector>;
 
 }  // namespace
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/engines/frequency.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <chrono>
 #include <string>
 
+#include "collector/collectors.h"
 #include "support/test_machine.h"
 
 TEST_SUITE_BEGIN("frequency");
@@ -27,7 +26,7 @@ Gpu only_gpu(TestMachine& m) {
   return gpus.front();
 }
 
-using Run = CollectorRun<FrequencyCollector>;
+using Run = CollectorRun<frequency_collector>;
 
 }  // namespace
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/engines/rc6.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <chrono>
 #include <string>
 
+#include "collector/collectors.h"
 #include "support/test_machine.h"
 
 TEST_SUITE_BEGIN("rc6");
@@ -36,7 +35,7 @@ std::string residency_file(const Gpu& gpu) {
                                    : "/drm/" + gpu.card + "/gt/gt0/rc6_residency_ms");
 }
 
-using Run = CollectorRun<Rc6Collector>;
+using Run = CollectorRun<rc6_collector>;
 
 }  // namespace
 

@@ -5,11 +5,7 @@
 
 #include <string>
 
-#include "collector/engines/engines.h"
-#include "collector/engines/frequency.h"
-#include "collector/memory/memory.h"
-#include "collector/power/hwmon.h"
-#include "collector/processes/fdinfo.h"
+#include "collector/collectors.h"
 #include "kernel/clients/wddm_clients.h"
 #include "support/fake_gpu_adapters.h"
 #include "support/test_machine.h"
@@ -36,7 +32,7 @@ struct WindowsMachine : TestMachine {
 
 TEST_CASE("engines: Windows' running time is the busy time") {
   WindowsMachine m(std::string(kCard) + "node 1 640\nnode 6 0\nnode 9 100 Neural\n");
-  CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+  CollectorRun<engines_collector> engines(m, m.gpus().at(0));
   engines.collect();
   m.pass(std::chrono::seconds(10));
   engines.collect();
@@ -55,7 +51,7 @@ TEST_CASE("engines: Windows' running time is the busy time") {
 
 TEST_CASE("engines: after a restart of the driver the counter goes on from where it was") {
   WindowsMachine m(std::string(kCard) + "node 1 1000\n");
-  CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+  CollectorRun<engines_collector> engines(m, m.gpus().at(0));
   m.pass(std::chrono::seconds(10));
   engines.collect();
   m.adapters.play("adapter 2 8086 56a0 3 0 0 The same card\nnode 1 0\nrunning 0 20000000\n");
@@ -69,7 +65,7 @@ TEST_CASE("engines: after a restart of the driver the counter goes on from where
 
 TEST_CASE("engines: one that says nonsense does not hide the others") {
   WindowsMachine m(std::string(kCard) + "node 1 500\nnode 6 0\nrunning 1 -1\n");
-  CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+  CollectorRun<engines_collector> engines(m, m.gpus().at(0));
   engines.collect();
   CHECK(engines.failures() == 1);
   CHECK(engines.count("intel_gpu_engine_busy_seconds_total") == 1);
@@ -80,7 +76,7 @@ TEST_CASE("engines: where nodes stand still while a process works, the performan
                    "node 1 0\nnode 6 0\nprocess game.exe 0 250 0 0\ncounter 7 0 250\ncounter 8 1 50\n");
   m.adapters.add_process(7, "game.exe");
   WddmClients clients(m.machine());
-  CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+  CollectorRun<engines_collector> engines(m, m.gpus().at(0));
   m.pass(std::chrono::seconds(10));
   engines.collect(clients.find({}));
   CHECK(engines.value("intel_gpu_engine_busy_seconds_total", {{"engine", "3D"}, {"source", "pdh"}}) == 0);
@@ -117,7 +113,7 @@ TEST_CASE("engines: nodes that count again are the source again") {
   WindowsMachine m(std::string(kCard) + "node 1 0\nprocess game.exe 0 250 0 0\ncounter 7 0 250\n");
   m.adapters.add_process(7, "game.exe");
   WddmClients clients(m.machine());
-  CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+  CollectorRun<engines_collector> engines(m, m.gpus().at(0));
   for (int i = 0; i < 2; ++i) {
     m.pass(std::chrono::seconds(10));
     engines.collect(clients.find({}));
@@ -134,7 +130,7 @@ TEST_CASE("engines: one class whose nodes stand still is enough") {
   WindowsMachine m(std::string(kCard) + "node 1 0\nnode 6 100\nprocess game.exe 0 250 0 0\ncounter 7 0 250\n");
   m.adapters.add_process(7, "game.exe");
   WddmClients clients(m.machine());
-  CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+  CollectorRun<engines_collector> engines(m, m.gpus().at(0));
   m.pass(std::chrono::seconds(10));
   engines.collect(clients.find({}));
   CHECK(engines.count("intel_gpu_engine_busy_seconds_total", {{"source", "pdh"}}) == 2);
@@ -142,7 +138,7 @@ TEST_CASE("engines: one class whose nodes stand still is enough") {
 
 TEST_CASE("engines: nodes of an idle GPU say 0, and nothing else is asked") {
   WindowsMachine m(std::string(kCard) + "node 1 0\nnode 6 0\nfail pdh c0000bc6\n");
-  CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+  CollectorRun<engines_collector> engines(m, m.gpus().at(0));
   engines.collect();
   CHECK(engines.count("intel_gpu_engine_busy_seconds_total", {{"source", "d3dkmt"}}) == 2);
   CHECK(engines.failures() == 0);
@@ -153,7 +149,7 @@ TEST_CASE("engines: without performance counters nothing is said of nodes that s
     WindowsMachine m(std::string(kCard) + nodes + "process game.exe 0 250 0 0\nfail pdh " + status + "\n");
     m.adapters.add_process(7, "game.exe");
     WddmClients clients(m.machine());
-    CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+    CollectorRun<engines_collector> engines(m, m.gpus().at(0));
     m.pass(std::chrono::seconds(10));
     engines.collect(clients.find({}));
     check(engines);
@@ -185,7 +181,7 @@ TEST_CASE("engines: counters that say nonsense are a failure, and hide no others
                    "instance -5 pid_8_luid_0x0_0x1_phys_0_eng_0_engtype_3D\n");
   m.adapters.add_process(7, "game.exe");
   WddmClients clients(m.machine());
-  CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+  CollectorRun<engines_collector> engines(m, m.gpus().at(0));
   m.pass(std::chrono::seconds(10));
   engines.collect(clients.find({}));
   CHECK(engines.failures() == 1);
@@ -194,7 +190,7 @@ TEST_CASE("engines: counters that say nonsense are a failure, and hide no others
 
 TEST_CASE("engines: access denied says how to get it") {
   WindowsMachine m(std::string(kCard) + "node 1 500\nfail counts c0000022\n");
-  CollectorRun<EnginesCollector> engines(m, m.gpus().at(0));
+  CollectorRun<engines_collector> engines(m, m.gpus().at(0));
   engines.collect();
   CHECK(engines.missing("engine_busy") == Reason::permission);
   CHECK(engines.failures() == 0);
@@ -202,7 +198,7 @@ TEST_CASE("engines: access denied says how to get it") {
 
 TEST_CASE("memory: segments by region") {
   WindowsMachine m(std::string(kCard) + "segment local 1000 200\nsegment shared 700 70\n");
-  CollectorRun<MemoryCollector> memory(m, m.gpus().at(0));
+  CollectorRun<memory_collector> memory(m, m.gpus().at(0));
   memory.collect();
   CHECK(memory.value("intel_gpu_memory_size_bytes", {{"memory_region", "vram0"}}) == 1000);
   CHECK(memory.value("intel_gpu_memory_used_bytes", {{"memory_region", "vram0"}}) == 200);
@@ -213,7 +209,7 @@ TEST_CASE("memory: segments by region") {
 
 TEST_CASE("frequency: of the engine that renders") {
   WindowsMachine m(std::string(kCard) + "node 6 0\nnode 1 0\nclock 0 1 1\nclock 1 2100000000 2400000000\n");
-  CollectorRun<FrequencyCollector> frequency(m, m.gpus().at(0));
+  CollectorRun<frequency_collector> frequency(m, m.gpus().at(0));
   frequency.collect();
   CHECK(frequency.value("intel_gpu_frequency_hertz", {{"gt", "0"}, {"kind", "actual"}}) == 2.1e9);
   CHECK(frequency.value("intel_gpu_frequency_limit_hertz", {{"limit", "max"}}) == 2.4e9);
@@ -223,7 +219,7 @@ TEST_CASE("frequency: of the engine that renders") {
 
 TEST_CASE("hwmon: temperature, fan, and power as a share of the limit; never a watt") {
   WindowsMachine m(std::string(kCard) + "sensors 1450 412 635\n");
-  CollectorRun<HwmonCollector> hwmon(m, m.gpus().at(0));
+  CollectorRun<hwmon_collector> hwmon(m, m.gpus().at(0));
   hwmon.collect();
   CHECK(hwmon.value("intel_gpu_temperature_celsius", {{"sensor", "gpu"}}) == doctest::Approx(63.5));
   CHECK(hwmon.value("intel_gpu_fan_speed_rpm") == 1450);
@@ -233,7 +229,7 @@ TEST_CASE("hwmon: temperature, fan, and power as a share of the limit; never a w
 
 TEST_CASE("hwmon: a driver that tells one value of three") {
   WindowsMachine m(std::string(kCard) + "sensors 0 0 410\n");
-  CollectorRun<HwmonCollector> hwmon(m, m.gpus().at(0));
+  CollectorRun<hwmon_collector> hwmon(m, m.gpus().at(0));
   hwmon.collect();
   CHECK(hwmon.available("temperature"));
   CHECK(hwmon.missing("fan") == Reason::kernel);
@@ -245,7 +241,7 @@ TEST_CASE("fdinfo: what a process used is on the page as under Linux") {
   WindowsMachine m(std::string(kCard) + "node 1 0\nsegment local 1000 0\nprocess game.exe 0 250 0 300\n");
   m.adapters.add_process(7, "game.exe");
   WddmClients clients(m.machine());
-  CollectorRun<FdinfoCollector> fdinfo(m, m.gpus().at(0));
+  CollectorRun<fdinfo_collector> fdinfo(m, m.gpus().at(0));
   fdinfo.collect(clients.find({}));
   m.pass(std::chrono::seconds(10));
   fdinfo.collect(clients.find({}));

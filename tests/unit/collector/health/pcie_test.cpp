@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/health/pcie.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <string>
 
+#include "collector/collectors.h"
 #include "support/test_machine.h"
 
 TEST_SUITE_BEGIN("pcie");
@@ -30,7 +29,7 @@ TEST_CASE("an Arc card beside an integrated GPU: the slot's link for one, none f
   const auto gpus = m.gpus();
   REQUIRE(gpus.size() == 2);
 
-  CollectorRun<PcieCollector> card(m, gpus[1]);
+  CollectorRun<pcie_collector> card(m, gpus[1]);
   card.collect();
   CHECK(card.value("intel_gpu_pcie_link_speed_transfers_per_second",
                    {{"device", "0000:03:00.0"}, {"bound", "current"}}) == 16e9);
@@ -41,7 +40,7 @@ TEST_CASE("an Arc card beside an integrated GPU: the slot's link for one, none f
   CHECK(card.value("intel_gpu_pcie_slot_width_lanes") == 16);
   CHECK(card.available("pcie_link"));
 
-  CollectorRun<PcieCollector> integrated(m, gpus[0]);
+  CollectorRun<pcie_collector> integrated(m, gpus[0]);
   integrated.collect();
   CHECK(integrated.count("intel_gpu_pcie_link_speed_transfers_per_second") == 0);
   CHECK(integrated.count("intel_gpu_pcie_link_width_lanes") == 0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/jobs/jobs.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 
+#include "collector/collectors.h"
+#include "collector/shared/job_series.h"
 #include "support/fake_job_counters.h"
 #include "support/gpu_tree.h"
 #include "support/test_machine.h"
@@ -41,7 +41,7 @@ class JobsOf {
 
   TestMachine machine;
   FakeJobCounters counters;
-  std::optional<CollectorRun<JobsCollector>> run;
+  std::optional<CollectorRun<jobs_collector>> run;
 };
 
 }  // namespace

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/jobs/jobs_video.h"
-
 #include <doctest/doctest.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "collector/jobs/jobs.h"
+#include "collector/collectors.h"
 #include "collector/jobs/jobs_facts.h"
 #include "support/fake_job_counters.h"
 #include "support/test_machine.h"
@@ -47,7 +46,7 @@ class Scene {
     pass.snapshot->pids_hidden = pids_hidden;
     for (const std::string& device : devices) pass.facts().put(device, CountedJobs{&kernel});
     sink.clear();
-    collector.collect(pass, sink);
+    collector->collect(pass, sink);
   }
   std::map<std::string, double> page() const {  // by "device pid comm"
     std::map<std::string, double> values;
@@ -64,7 +63,8 @@ class Scene {
 
   FakeClock clock;
   FakeJobCounters kernel;
-  VideoJobs collector;
+  TestMachine machine;
+  std::unique_ptr<MachineCollector> collector = make_collector(jobs_collector, machine.machine(), machine.log);
   SampleSink sink;
   std::vector<std::string> devices{kGpu};
   bool pids_hidden = false;
@@ -184,7 +184,7 @@ TEST_CASE("without counters, or without processes, there are no series; only wha
   TestMachinePass pass(scene.clock);
   pass.facts().put(kGpu, CountedJobs{&scene.kernel});
   pass.snapshot = Failure{std::make_error_code(std::errc::io_error), "proc"};
-  scene.collector.collect(pass, scene.sink);
+  scene.collector->collect(pass, scene.sink);
   CHECK(scene.sink.failures().size() == 1);
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/memory/imc.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <string>
 
+#include "collector/collectors.h"
 #include "support/test_machine.h"
 
 using namespace igpu;
@@ -53,7 +52,7 @@ TEST_SUITE_BEGIN("imc");
 
 TEST_CASE("one count is a cache line; controllers are summed") {
   TwoBoxes t;
-  CollectorRun<ImcCollector> imc(t.m, gpu(GpuKind::integrated));
+  CollectorRun<imc_collector> imc(t.m, gpu(GpuKind::integrated));
   imc.collect();
   CHECK(imc.missing(kFeature) == Reason::hardware);  // so far nothing counts
   CHECK(imc.count(kMetric) == 0);
@@ -68,7 +67,7 @@ TEST_CASE("one count is a cache line; controllers are summed") {
 
 TEST_CASE("a card has its own memory: the processor's traffic is not reported for it") {
   TwoBoxes t;
-  CollectorRun<ImcCollector> imc(t.m, gpu(GpuKind::discrete));
+  CollectorRun<imc_collector> imc(t.m, gpu(GpuKind::discrete));
   imc.collect();
   CHECK(imc.missing(kFeature) == Reason::hardware);
   CHECK(imc.count(kMetric) == 0);
@@ -79,7 +78,7 @@ TEST_CASE("virtual functions of an integrated GPU do not report it again") {
   TwoBoxes t;
   Gpu vf = gpu(GpuKind::integrated);
   vf.virtual_function = true;
-  CollectorRun<ImcCollector> imc(t.m, vf);
+  CollectorRun<imc_collector> imc(t.m, vf);
   imc.collect();
   CHECK(imc.missing(kFeature) == Reason::hardware);
   CHECK(t.m.perf.opens == 0);
@@ -88,7 +87,7 @@ TEST_CASE("virtual functions of an integrated GPU do not report it again") {
 TEST_CASE("without permission there is no series, and the reason is reported") {
   TwoBoxes t;
   t.m.perf.refuse_all(EACCES);
-  CollectorRun<ImcCollector> imc(t.m, gpu(GpuKind::integrated));
+  CollectorRun<imc_collector> imc(t.m, gpu(GpuKind::integrated));
   imc.collect();
   CHECK(imc.missing(kFeature) == Reason::permission);
   CHECK(imc.count(kMetric) == 0);
@@ -97,7 +96,7 @@ TEST_CASE("without permission there is no series, and the reason is reported") {
 
 TEST_CASE("a kernel without the PMUs; a module that is loaded later is found") {
   TestMachine m;
-  CollectorRun<ImcCollector> imc(m, gpu(GpuKind::integrated));
+  CollectorRun<imc_collector> imc(m, gpu(GpuKind::integrated));
   imc.collect();
   CHECK(imc.missing(kFeature) == Reason::kernel);
   add_box(m, "uncore_imc_free_running_0", 41);
@@ -111,7 +110,7 @@ TEST_CASE("a kernel without the PMUs; a module that is loaded later is found") {
 TEST_CASE("a missing controller is left out; one that disappears makes the sum unknown, not smaller") {
   TwoBoxes t;
   t.m.perf.refuse(42, 0x20ff, EINVAL);
-  CollectorRun<ImcCollector> imc(t.m, gpu(GpuKind::integrated));
+  CollectorRun<imc_collector> imc(t.m, gpu(GpuKind::integrated));
   imc.collect();
   t.m.perf.counter(41, 0x20ff) += 1'000;
   imc.collect_after(1s);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/memory/memory.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "collector/collectors.h"
 #include "support/test_machine.h"
 
 TEST_SUITE_BEGIN("memory");
@@ -98,7 +97,7 @@ void take_perfmon(TestMachine& m) {
 TEST_CASE("a discrete card on xe shows size and use of both regions, with one open node for all scrapes") {
   TestMachine m;
   m.drm.add("renderD128", [](unsigned long r, void* a) { return answer_as_xe(r, a, kGiB, 3 * kGiB); });
-  CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::xe));
+  CollectorRun<memory_collector> memory(m, gpu_of(Driver::xe));
   for (int scrape = 0; scrape < 3; ++scrape) {
     memory.collect();
     CHECK(memory.value("intel_gpu_memory_size_bytes", {{"device", "0000:03:00.0"}, {"memory_region", "system"}}) ==
@@ -118,7 +117,7 @@ TEST_CASE(
   TestMachine m;
   take_perfmon(m);
   m.drm.add("renderD128", [](unsigned long r, void* a) { return answer_as_i915(r, a, 16 * kGiB, 16 * kGiB); });
-  CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::i915));
+  CollectorRun<memory_collector> memory(m, gpu_of(Driver::i915));
   memory.collect();
   CHECK(memory.value("intel_gpu_memory_size_bytes", {{"memory_region", "local0"}}) == 16.0 * kGiB);
   CHECK(memory.count("intel_gpu_memory_used_bytes") == 0);
@@ -135,7 +134,7 @@ TEST_CASE("root of a user namespace has no used memory, despite every capability
   TestMachine m;
   m.privileges.initial_user_namespace = false;
   m.drm.add("renderD128", [](unsigned long r, void* a) { return answer_as_i915(r, a, 16 * kGiB, 16 * kGiB); });
-  CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::i915));
+  CollectorRun<memory_collector> memory(m, gpu_of(Driver::i915));
   memory.collect();
   CHECK(memory.count("intel_gpu_memory_used_bytes") == 0);
   CHECK(memory.missing("memory_used") == Reason::permission);
@@ -144,7 +143,7 @@ TEST_CASE("root of a user namespace has no used memory, despite every capability
 TEST_CASE("an integrated GPU on i915 has only system memory, whose use the driver does not track") {
   TestMachine m;
   m.drm.add("renderD128", [](unsigned long r, void* a) { return answer_as_i915(r, a, 0, 0); });
-  CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::i915));
+  CollectorRun<memory_collector> memory(m, gpu_of(Driver::i915));
   memory.collect();
   CHECK(memory.value("intel_gpu_memory_size_bytes", {{"memory_region", "system"}}) == 16.0 * kGiB);
   CHECK(memory.count("intel_gpu_memory_used_bytes") == 0);
@@ -156,7 +155,7 @@ TEST_CASE("use that an older xe driver reports as 0 to unprivileged users is abs
   take_perfmon(m);
   std::uint64_t vram_used = 0;
   m.drm.add("renderD128", [&](unsigned long r, void* a) { return answer_as_xe(r, a, 0, vram_used); });
-  CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::xe));
+  CollectorRun<memory_collector> memory(m, gpu_of(Driver::xe));
   memory.collect();
   CHECK(memory.count("intel_gpu_memory_used_bytes") == 0);
   CHECK(memory.missing("memory_used") == Reason::permission);
@@ -170,7 +169,7 @@ TEST_CASE("use that an older xe driver reports as 0 to unprivileged users is abs
 TEST_CASE("without permission for the render node both features are absent; it is tried again at the next scrape") {
   TestMachine m;
   m.drm.refuse("renderD128", EACCES);
-  CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::xe));
+  CollectorRun<memory_collector> memory(m, gpu_of(Driver::xe));
   memory.collect();
   CHECK(memory.count("intel_gpu_memory_size_bytes") == 0);
   CHECK(memory.missing("memory_size") == Reason::permission);
@@ -185,7 +184,7 @@ TEST_CASE("without permission for the render node both features are absent; it i
 
 TEST_CASE("a render node in sysfs but not in /dev/dri was not passed to the container: the kernel is not blamed") {
   TestMachine m;
-  CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::xe));
+  CollectorRun<memory_collector> memory(m, gpu_of(Driver::xe));
   memory.collect();
   REQUIRE(memory.sink().features().size() == 2);
   for (const auto& availability : memory.sink().features()) {
@@ -198,7 +197,7 @@ TEST_CASE("a GPU without render node has no memory series") {
   TestMachine m;
   Gpu gpu = gpu_of(Driver::xe);
   gpu.render_node.clear();
-  CollectorRun<MemoryCollector> memory(m, gpu);
+  CollectorRun<memory_collector> memory(m, gpu);
   memory.collect();
   CHECK(memory.missing("memory_size") == Reason::kernel);
   CHECK(m.drm.opens == 0);
@@ -214,7 +213,7 @@ TEST_CASE("a node whose device has gone is reopened within the scrape, and not k
     }
     return answer_as_xe(r, a, 1, 1);
   });
-  CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::xe));
+  CollectorRun<memory_collector> memory(m, gpu_of(Driver::xe));
   memory.collect();
   gone_answers = 1;
   memory.collect();
@@ -233,7 +232,7 @@ TEST_CASE("a wedged device is a failure of this scrape; no old values are shown"
   TestMachine m;
   int error = 0;
   m.drm.add("renderD128", [&](unsigned long r, void* a) { return error != 0 ? error : answer_as_xe(r, a, 1, 1); });
-  CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::xe));
+  CollectorRun<memory_collector> memory(m, gpu_of(Driver::xe));
   memory.collect();
   error = ECANCELED;
   memory.collect();

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the driver intel_vpu shows of an NPU, by the kernel that has it, and what the page says.
-#include "collector/npu/npu.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
@@ -13,8 +11,11 @@
 #include <string_view>
 #include <utility>
 
+#include "collector/collectors.h"
 #include "collector/health/health.h"
 #include "collector/health/health_facts.h"
+#include "kernel/device/npus.h"
+#include "kernel/npu/npu_files.h"
 #include "support/fake_kernel_messages.h"
 #include "support/forwarding_directory.h"
 #include "support/sink_values.h"
@@ -59,7 +60,7 @@ class Scene {
   SampleSink sink;
   SharedPass pass{m.clock};
   FakeKernelMessages uevents;
-  std::optional<std::size_t> most_processes = 4096;
+  OptionValues::Given options;
 
   Scene() {
     m.machine().uevents = &uevents;
@@ -101,7 +102,7 @@ class Scene {
   }
   void scrape(Nanoseconds after = 0s) {
     m.clock.advance(after);
-    if (!collector_) collector_ = std::make_unique<NpuCollector>(m.machine(), 1s, most_processes);
+    if (!collector_) collector_ = make_collector(npu_collector, m.machine(), m.log, {.options = options});
     sink.clear();
     collector_->collect(pass, sink);
   }
@@ -120,7 +121,7 @@ class Scene {
   }
 
  private:
-  std::unique_ptr<NpuCollector> collector_;
+  std::unique_ptr<MachineCollector> collector_;
 };
 
 }  // namespace
@@ -303,12 +304,12 @@ TEST_CASE("the processes with the least memory have no series beyond the limit, 
     return s.value("intel_npu_process_memory_bytes", {{"pid", pid}, {"state", "total"}}).has_value();
   };
   SUBCASE("two") {
-    s.most_processes = 2;
+    s.options["collector.fdinfo.max-processes"] = {"2"};
     s.scrape();
     CHECK((!has("7") && has("8") && has("9")));
   }
   SUBCASE("--no-collector.fdinfo.per-process") {
-    s.most_processes = std::nullopt;
+    s.options["collector.fdinfo.per-process"] = {"false"};
     s.scrape();
     CHECK(!has("8"));
     CHECK(s.missing("npu_process_memory") == Reason::disabled);

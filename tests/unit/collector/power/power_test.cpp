@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/power/power.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <chrono>
 #include <string>
 
+#include "collector/collectors.h"
 #include "support/test_machine.h"
 
 TEST_SUITE_BEGIN("power");
@@ -59,7 +58,7 @@ Gpu only_gpu(TestMachine& m) {
 const std::string kZones = "sys/devices/virtual/powercap/intel-rapl/";
 const std::string kPackageZone = kZones + "intel-rapl:0/energy_uj";
 
-using Run = CollectorRun<PowerCollector>;
+using Run = CollectorRun<power_collector>;
 
 }  // namespace
 

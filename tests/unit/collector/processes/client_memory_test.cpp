@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "collector/processes/fdinfo.h"
+#include "collector/collectors.h"
 #include "support/test_machine.h"
 
 using namespace igpu;
@@ -57,7 +57,7 @@ class Scene {
   }
 
   TestMachine machine_;
-  CollectorRun<FdinfoCollector> collector_;
+  CollectorRun<fdinfo_collector> collector_;
   ClientSnapshot snapshot_;
   std::uint64_t last_id_ = 0;
 };

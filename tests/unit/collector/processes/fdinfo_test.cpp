@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/processes/fdinfo.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -12,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "collector/collectors.h"
+#include "collector/processes/fdinfo_usage.h"
 #include "kernel/clients/client_walk.h"
 #include "support/proc_tree.h"
 #include "support/test_machine.h"
@@ -86,7 +86,7 @@ class Scene {
   void pass_time(Nanoseconds by) { machine_.clock.advance(by); }
 
   // The scrape of what was described since the last one.
-  CollectorRun<FdinfoCollector>& scrape() {
+  CollectorRun<fdinfo_collector>& scrape() {
     snapshot_.time = now();
     std::sort(snapshot_.clients.begin(), snapshot_.clients.end(),
               [](const DrmClient& a, const DrmClient& b) { return std::tie(a.pid, a.id) < std::tie(b.pid, b.id); });
@@ -97,21 +97,21 @@ class Scene {
     return collector_;
   }
   ClientSnapshot& snapshot() { return snapshot_; }
-  CollectorRun<FdinfoCollector>& collector() { return collector_; }
+  CollectorRun<fdinfo_collector>& collector() { return collector_; }
 
   std::uint64_t hertz = 19'200'000;
 
  private:
   Driver driver_;
   TestMachine machine_;
-  CollectorRun<FdinfoCollector> collector_;
+  CollectorRun<fdinfo_collector> collector_;
   ClientSnapshot snapshot_;
 };
 
 // One process with one client, scrape after scrape.
 struct SimpleScene : Scene {
   using Scene::Scene;
-  CollectorRun<FdinfoCollector>& scrape_with(std::uint64_t value, std::uint32_t capacity = 1) {
+  CollectorRun<fdinfo_collector>& scrape_with(std::uint64_t value, std::uint32_t capacity = 1) {
     process(7);
     client(7, 1, {{EngineClass::render, value, capacity}});
     return scrape();
@@ -165,7 +165,7 @@ TEST_CASE("without series by process only their number is left, and the features
   scene.client(7, 1, {{EngineClass::video, kSecond}});
   scene.client(7, 2, {{EngineClass::video, kSecond}});
   scene.client(9, 3, {{EngineClass::video, kSecond}});
-  CollectorRun<FdinfoCollector>& run = scene.scrape();
+  CollectorRun<fdinfo_collector>& run = scene.scrape();
   CHECK(run.value("intel_gpu_processes") == 2);
   CHECK(run.sink().samples().samples().size() == 1);
   CHECK(run.available("processes"));
@@ -749,7 +749,7 @@ TEST_CASE("from /proc to the page: two processes, a copied descriptor, a hostile
   tree.add_file(8, 4, i915_block("0000:00:02.0", 2, "drm-engine-video:\t5 ns\n"));
   ClientWalk walk(tree.machine(), {});
   TestMachine machine;
-  CollectorRun<FdinfoCollector> page(machine, gpu_of(Driver::i915));
+  CollectorRun<fdinfo_collector> page(machine, gpu_of(Driver::i915));
   (void)page.collect(walk.find({}));
   CHECK(page.value(kBusy, {{"pid", "7"}, {"comm", "ff\xef\xbf\xbdmpeg) S"}, {"class", "video"}}) == 2.0);
   CHECK(page.value(kBusy, {{"pid", "8"}}) == 5e-9);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A card with virtual functions as the host's kernel shows it, and what the page says.
-#include "collector/sriov/sriov.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
@@ -14,6 +12,9 @@
 #include <string_view>
 #include <utility>
 
+#include "collector/collectors.h"
+#include "kernel/clients/workload_naming.h"
+#include "kernel/sriov/vfio_holders.h"
 #include "support/gpu_tree.h"
 #include "support/locked_directory.h"
 #include "support/proc_tree.h"
@@ -76,7 +77,7 @@ class Scene {
   }
   void scrape(Machine* machine = nullptr) {
     if (!collector_)
-      collector_ = std::make_unique<SriovCollector>(machine ? *machine : m.machine(), WorkloadBy::pod, rules);
+      collector_ = make_collector(sriov_collector, machine ? *machine : m.machine(), m.log, {.rules = rules});
     sink.clear();
     TestMachinePass pass(m.clock);
     pass.bound = m.gpus();
@@ -126,7 +127,7 @@ class Scene {
     }
     return true;
   }
-  std::unique_ptr<SriovCollector> collector_;
+  std::unique_ptr<MachineCollector> collector_;
 };
 
 constexpr const char* kNews = "0::/machine.slice/machine-qemu\\x2d3\\x2dnews.scope/libvirt/emulator\n";

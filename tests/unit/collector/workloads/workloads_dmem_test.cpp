@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "collector/workloads/workloads.h"
+#include "collector/collectors.h"
 #include "support/sink_values.h"
 #include "support/test_machine.h"
 
@@ -35,7 +35,7 @@ class Scene {
   TestMachine m;
   SampleSink sink;
   TestMachinePass pass{m.clock};
-  WorkloadSettings settings;
+  MachineGiven given;
 
   Scene() {
     Gpu card;
@@ -49,9 +49,9 @@ class Scene {
     m.tree.write("sys/fs/cgroup" + path + "/dmem.current", "drm/" + device + "/vram0 " + std::to_string(bytes) + "\n");
   }
   void scrape() {
-    WorkloadsCollector workloads(m.machine(), settings, 1s);
+    const auto workloads = make_collector(workloads_collector, m.machine(), m.log, given);
     sink.clear();
-    workloads.collect(pass, sink);
+    workloads->collect(pass, sink);
   }
   std::optional<double> value(std::string_view metric, Labels labels = {}) const {
     return value_in(sink, metric, labels);
@@ -107,7 +107,7 @@ TEST_CASE("what no path names belongs to no workload; other cards are left out")
 
 TEST_CASE("workloads beyond --workload.max are one") {
   Scene s;
-  s.settings.most = 2;
+  s.given.options["workload.max"] = {"2"};
   s.group("", 1000);
   for (int i = 0; i < 5; ++i) s.group("/unit" + std::to_string(i) + ".service", 100);
   s.scrape();

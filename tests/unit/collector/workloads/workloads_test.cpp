@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/workloads/workloads.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
@@ -12,10 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "collector/collectors.h"
 #include "collector/engines/engines_facts.h"
 #include "collector/jobs/jobs_facts.h"
 #include "kernel/clients/client_ledger.h"
 #include "kernel/clients/client_walk.h"
+#include "kernel/clients/workload_naming.h"
 #include "support/fake_job_counters.h"
 #include "support/fixed_rules.h"
 #include "support/proc_tree.h"
@@ -40,7 +40,8 @@ struct Spec {
 // Processes as files; found by the real walk, counted by the real search for trees.
 class Scene {
  public:
-  explicit Scene(WorkloadSettings settings = {}) : workloads_(tree.machine(), std::move(settings), 1s) {}
+  explicit Scene(const test::MachineGiven& given = {})
+      : workloads_(test::make_collector(workloads_collector, tree.machine(), log_, given)) {}
 
   void process(std::uint32_t pid, const Spec& spec = {}) {
     tree.add_process(pid, {.comm = spec.comm, .start_time_ticks = spec.start, .cgroup = spec.cgroup});
@@ -109,26 +110,31 @@ class Scene {
     pass.sleeping = asleep;
     for (const auto& [device, seconds] : measured) pass.facts().put(device, seconds);
     for (const auto& [device, counted] : jobs) pass.facts().put(device, counted);
-    workloads_.collect(pass, sink);
+    workloads_->collect(pass, sink);
     uptime += 10;
   }
 
   ClientWalk walk_{tree.machine(), {}};
   ClientLedgers ledgers_;
-  WorkloadsCollector workloads_;
+  test::RecordingLog log_;
+  const std::unique_ptr<MachineCollector> workloads_;
 };
 
 }  // namespace
 
 TEST_SUITE_BEGIN("workloads");
 
-TEST_CASE("how a tree is named by its flag") {
-  CHECK(parse_workload_tree("7")->name == "tree 7");
-  CHECK(parse_workload_tree("news=7")->name == "news");
-  CHECK(parse_workload_tree("a=b=7")->name == "a=b");
-  CHECK(parse_workload_tree("a=b=7")->pid == 7);
-  for (const char* bad : {"", "=7", "news=", "news", "news=0", "news= 7", "-1", "7x"})
-    CHECK_FALSE(parse_workload_tree(bad));
+TEST_CASE("a tree is a process, with or without a name") {
+  const auto accepts = [](const char* tree) {
+    try {
+      (void)OptionValues(workloads_collector().info->options, {{"workload.tree", {tree}}});
+      return true;
+    } catch (const OptionError&) {
+      return false;
+    }
+  };
+  for (const char* good : {"7", "news=7", "a=b=7"}) CHECK(accepts(good));
+  for (const char* bad : {"=7", "news=", "news", "news=0", "news= 7", "-1", "7x"}) CHECK_FALSE(accepts(bad));
 }
 
 TEST_CASE("a unit's processes and those below them are one workload, in every metric of it") {
@@ -205,10 +211,10 @@ TEST_CASE("bytes that nobody may read are absent") {
 }
 
 TEST_CASE("rules group by ancestor and program") {
-  WorkloadSettings settings;
-  settings.rules = std::make_shared<test::FixedRules>(WorkloadRules{
+  test::MachineGiven given;
+  given.rules = std::make_shared<test::FixedRules>(WorkloadRules{
       {.name = "channel {ancestor:1}", .ancestor = {"packager-*"}}, {.name = "{exe:1}", .exe = {"/usr/bin/*"}}});
-  Scene scene(std::move(settings));
+  Scene scene(given);
   scene.process(5, {.comm = "packager-news"});
   scene.process(6, {.comm = "sh", .parent = 5});
   scene.process(7, {.parent = 6});
@@ -221,10 +227,21 @@ TEST_CASE("rules group by ancestor and program") {
   CHECK(scene.value("intel_gpu_workload_info", {{"workload", "mpv"}, {"kind", "rule"}}) == 1);
 }
 
+TEST_CASE("a tree without a name is called by its PID; a name may hold the sign that ends it") {
+  test::MachineGiven given;
+  given.options["workload.tree"] = {"7", "a=b=8"};
+  Scene scene(given);
+  scene.process(7);
+  scene.process(8);
+  scene.scan();
+  CHECK(scene.value("intel_gpu_workload_processes", {{"workload", "tree 7"}}) == 1);
+  CHECK(scene.value("intel_gpu_workload_processes", {{"workload", "a=b"}}) == 1);
+}
+
 TEST_CASE("a tree takes all below its root, whatever else they are, until the PID is another process'") {
-  WorkloadSettings settings;
-  settings.trees = {{"news", 5}};
-  Scene scene(std::move(settings));
+  test::MachineGiven given;
+  given.options["workload.tree"] = {"news=5"};
+  Scene scene(given);
   scene.process(5, {.comm = "sh"});
   scene.scan();
   CHECK(scene.value("intel_gpu_workload_processes", {{"workload", "news"}}) == 1);
@@ -412,9 +429,9 @@ TEST_CASE("a client that a compositor opened for another is the compositor's unt
 
 TEST_CASE("rules that change start new workloads; the earlier ones keep what they counted") {
   auto rules = std::make_shared<test::FixedRules>(WorkloadRules{{.name = "old", .comm = {"ffmpeg"}}});
-  WorkloadSettings settings;
-  settings.rules = rules;
-  Scene scene(std::move(settings));
+  test::MachineGiven given;
+  given.rules = rules;
+  Scene scene(given);
   scene.process(7);
   scene.client(7, 3, 1, 1);
   scene.scan();
@@ -428,9 +445,9 @@ TEST_CASE("rules that change start new workloads; the earlier ones keep what the
 }
 
 TEST_CASE("a fork bomb of clients with hostile names leaves the page bounded, and its sum right") {
-  WorkloadSettings settings;
-  settings.most = 16;
-  Scene scene(std::move(settings));
+  test::MachineGiven given;
+  given.options["workload.max"] = {"16"};
+  Scene scene(given);
   scene.scan();
   constexpr std::uint32_t kMany = 300;
   for (int round = 0; round < 3; ++round) {
