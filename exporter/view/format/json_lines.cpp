@@ -2,15 +2,11 @@
 #include "view/format/json_lines.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
-
-#include "view/format/json_writer.h"
-#include "view/format/number.h"
 
 namespace igpu::exporter {
 namespace {
@@ -18,29 +14,6 @@ namespace {
 constexpr std::string_view kDeviceLabel = "device";
 constexpr std::string_view kNpuPrefix = "intel_npu_";
 constexpr std::size_t kNone = kMaxLabels;
-
-template <class Number>
-void append_chars(std::string& out, Number value) {
-  char digits[32];
-  out.append(digits, std::to_chars(digits, digits + sizeof(digits), value).ptr);
-}
-
-void append_value(std::string& out, double value) {
-  if (std::isfinite(value)) {
-    append_number(out, value);
-  } else {
-    out += "null";
-  }
-}
-
-void append_time(std::string& out, std::chrono::system_clock::time_point time) {
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
-  append_chars(out, ms / 1000);
-  out += '.';
-  for (std::int64_t rest = ms % 1000, place = 100; place > 0; place /= 10) {
-    out += static_cast<char>('0' + rest / place % 10);
-  }
-}
 
 std::size_t device_label(const MetricDescriptor& metric) {
   for (std::size_t i = 0; i < metric.label_count; ++i) {
@@ -70,94 +43,71 @@ std::vector<std::string_view> devices_of(const PageView& page, bool npus) {
 
 // Cumulative counts by upper bound, as in the text formats; the bucket up to +Inf, which JSON cannot write, is "count".
 // The value is the sum of the observations.
-void append_json_histogram(std::string& out, const PageView::Entry& entry) {
+void write_histogram(JsonWriter& json, const PageView::Entry& entry) {
   const std::span<const std::uint64_t> counts = entry.list->bucket_counts(*entry.sample);
   const std::span<const double> bounds = entry.sample->metric->bounds;
-  out += "\"buckets\":[";
+  json.name("buckets").begin_array();
   std::uint64_t cumulative = 0;
   for (std::size_t i = 0; i < bounds.size(); ++i) {
     cumulative += counts[i];
-    out += i == 0 ? "[" : ",[";
-    append_number(out, bounds[i]);
-    out += ',';
-    append_chars(out, cumulative);
-    out += ']';
+    json.begin_array().value(bounds[i]).value(cumulative).end_array();
   }
-  out += "],\"count\":";
-  append_chars(out, cumulative + counts.back());
-  out += ',';
+  json.end_array().member("count", cumulative + counts.back());
 }
 
-void append_sample(std::string& out, const MetricDescriptor& metric, const PageView::Entry& entry,
-                   std::size_t omitted) {
-  out += '{';
+void write_sample(JsonWriter& json, const MetricDescriptor& metric, const PageView::Entry& entry, std::size_t omitted) {
+  json.begin_object();
   for (std::size_t i = 0; i < metric.label_count; ++i) {
     const std::string_view value = entry.list->label_value(*entry.sample, i);
-    if (i == omitted || value.empty()) continue;
-    append_json_string(out, metric.label_names[i]);
-    out += ':';
-    append_json_string(out, value);
-    out += ',';
+    if (i != omitted && !value.empty()) json.member(metric.label_names[i], value);
   }
-  if (metric.kind == Kind::histogram) append_json_histogram(out, entry);
-  out += "\"value\":";
-  append_value(out, entry.sample->value);
-  out += '}';
+  if (metric.kind == Kind::histogram) write_histogram(json, entry);
+  json.member("value", entry.sample->value).end_object();
 }
 
 // The "metrics" object of one device, or of the series without a device ("").
-void append_metrics(std::string& out, const PageView& page, std::string_view device) {
-  out += "\"metrics\":{";
-  bool first_family = true;
+void write_metrics(JsonWriter& json, const PageView& page, std::string_view device) {
+  json.name("metrics").begin_object();
   for (const PageView::Family& family : page.families()) {
     const std::size_t label = device_label(*family.metric);
-    bool first_sample = true;
+    bool found = false;
     for (const PageView::Entry& entry : family.entries) {
       if (device_of(entry, label) != device) continue;
-      if (first_sample) {
-        if (!first_family) out += ',';
-        first_family = false;
-        append_json_string(out, family.metric->name);
-        out += ":[";
-      } else {
-        out += ',';
-      }
-      first_sample = false;
-      append_sample(out, *family.metric, entry, label);
+      if (!std::exchange(found, true)) json.name(family.metric->name).begin_array();
+      write_sample(json, *family.metric, entry, label);
     }
-    if (!first_sample) out += ']';
+    if (found) json.end_array();
   }
-  out += '}';
+  json.end_object();
 }
 
-void append_devices(std::string& out, const PageView& page, std::span<const std::string_view> devices) {
-  out += '[';
-  bool first = true;
+void write_devices(JsonWriter& json, const PageView& page, std::span<const std::string_view> devices) {
+  json.begin_array();
   for (const std::string_view device : devices) {
-    if (!first) out += ',';
-    first = false;
-    out += "{\"device\":";
-    append_json_string(out, device);
-    out += ',';
-    append_metrics(out, page, device);
-    out += '}';
+    json.begin_object().member("device", device);
+    write_metrics(json, page, device);
+    json.end_object();
   }
-  out += "],";
+  json.end_array();
 }
 
 }  // namespace
 
-void write_json_line(const PageView& page, std::chrono::system_clock::time_point time, std::string& out) {
-  out += "{\"version\":1,\"time\":";
-  append_time(out, time);
-  out += ",\"gpus\":";
-  append_devices(out, page, devices_of(page, false));
+void write_reading(JsonWriter& json, const PageView& page, std::chrono::system_clock::time_point time) {
+  json.member("version", 1).member("time", time).name("gpus");
+  write_devices(json, page, devices_of(page, false));
   if (const auto npus = devices_of(page, true); !npus.empty()) {
-    out += "\"npus\":";
-    append_devices(out, page, npus);
+    json.name("npus");
+    write_devices(json, page, npus);
   }
-  append_metrics(out, page, {});
-  out += "}\n";
+  write_metrics(json, page, {});
+}
+
+void write_json_line(const PageView& page, std::chrono::system_clock::time_point time, std::string& out) {
+  JsonWriter json;
+  json.begin_object();
+  write_reading(json, page, time);
+  out += json.end_object().take() + '\n';
 }
 
 }  // namespace igpu::exporter

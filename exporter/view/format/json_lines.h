@@ -5,6 +5,7 @@
 #include <string>
 
 #include "igpu/page.h"
+#include "view/format/json_writer.h"
 
 // One scrape as one line of JSON, for `stats --format json`:
 //
@@ -20,6 +21,9 @@
 // Unknown values are omitted; a value that JSON cannot express (NaN, infinity) is null. docs/stats.schema.json is the
 // schema of the line.
 namespace igpu::exporter {
+
+// The members of the line's object, which is open.
+void write_reading(JsonWriter& json, const PageView& page, std::chrono::system_clock::time_point time);
 
 // Appends the line and its newline to out.
 void write_json_line(const PageView& page, std::chrono::system_clock::time_point time, std::string& out);

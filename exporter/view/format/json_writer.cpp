@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "text/ascii.h"
+#include "text/formatted.h"
 #include "text/unicode.h"
 #include "view/format/number.h"
 
@@ -80,6 +81,13 @@ JsonWriter& JsonWriter::value(double number) {
   if (!std::isfinite(number)) return null();
   separate();
   append_number(out_, number);
+  return *this;
+}
+
+JsonWriter& JsonWriter::value(std::chrono::system_clock::time_point time) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+  separate();
+  out_ += std::to_string(ms / 1000) + formatted(".%03d", static_cast<int>(ms % 1000));
   return *this;
 }
 

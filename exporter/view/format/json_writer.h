@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ class JsonWriter {
   JsonWriter& value(std::uint64_t number);
   JsonWriter& value(int number);
   JsonWriter& value(double number);  // null if JSON cannot write it
+  JsonWriter& value(std::chrono::system_clock::time_point time);  // seconds since 1970, with milliseconds
   JsonWriter& null();
   template <class T>
   JsonWriter& member(std::string_view key, const T& content) {

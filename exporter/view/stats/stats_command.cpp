@@ -58,7 +58,7 @@ int stats(const Options& options) {
   const Nanoseconds first_window = std::min<Nanoseconds>(monitored.min_window, std::chrono::seconds(1));
   Monitor monitor(monitored, log);
   const StatsFormat& format = stats_format(wanted.format);
-  const std::unique_ptr<StatsWriter> writer = format.make(options, monitor.gpus());
+  const StatsWriter writer = format.make(options, monitor.gpus());
   ProgressLine progress(streams && output.to_file());
   GaugeColumns columns;
   StatsSummary summary;
@@ -84,7 +84,7 @@ int stats(const Options& options) {
     const std::vector<Gpu> gpus = format.lists_gpus ? monitor.gpus() : std::vector<Gpu>();
     if (!shown) shown = shows_devices(model_of(page));
     std::string out;
-    writer->write({page, gpus, result->findings(), std::chrono::system_clock::now(), elapsed}, out);
+    writer.write({page, gpus, result->findings(), std::chrono::system_clock::now(), elapsed}, out);
     outcome = output.write(out);
     if (streams && wanted.summary) {
       columns.each(page, elapsed, [&](std::string_view device, const std::string& column, double value) {
@@ -96,9 +96,9 @@ int stats(const Options& options) {
   progress.end();
   if (outcome == Outcome::reader_gone) return EXIT_SUCCESS;  // it has what it wanted
   std::string out;
-  writer->finish(out);
+  writer.finish(out);
   (void)output.write(out);
-  std::string notes = writer->note();
+  std::string notes = writer.note();
   if (wanted.summary && readings > 1) {
     const std::string table = summary.text();
     if (!table.empty()) notes += progress_text(readings, previous - start, {}) + "\n" + table;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include "cli/usage_error.h"
 #include "platform/build_info.h"
@@ -26,90 +28,46 @@ std::string hint_on_missing(std::span<const Finding> findings) {
   return "\n" + what + " missing: `" + std::string(kProgramName) + " doctor` shows how to fix this.\n";
 }
 
-class TableWriter final : public StatsWriter {
- public:
-  void write(const StatsReading& reading, std::string& out) override {
-    if (!first_) out += '\n';
+StatsWriter write_table(const Options&, std::span<const Gpu>) {
+  return {[first = true](const StatsReading& reading, std::string& out) mutable {
+    if (!first) out += '\n';
     const std::string table = stats_table(reading.page, reading.gpus);
     out += table.empty() ? without_gpus(model_of(reading.page)) : table;
-    if (first_) out += hint_on_missing(reading.findings);
-    first_ = false;
-  }
-
- private:
-  bool first_ = true;
-};
-
-// A format without a memory.
-template <auto Write>
-class PlainWriter final : public StatsWriter {
- public:
-  void write(const StatsReading& reading, std::string& out) override { Write(reading, out); }
-};
-
-// A format of what `query` knows of each GPU.
-template <auto Write>
-void write_rows(const StatsReading& reading, std::string& out) {
-  const HostModel host = model_of(reading.page);
-  Write(query::rows_of(host, reading.gpus, reading.time), out);
+    if (first) out += hint_on_missing(reading.findings);
+    first = false;
+  }};
 }
 
-class TemplateWriter final : public StatsWriter {
- public:
-  explicit TemplateWriter(const std::string& text) : template_(text) {}
-  void write(const StatsReading& reading, std::string& out) override {
-    const HostModel host = model_of(reading.page);
-    template_.write(query::rows_of(host, reading.gpus, reading.time), out);
-  }
-
- private:
-  query::Template template_;
-};
-
-class JsonLineWriter final : public StatsWriter {
- public:
-  explicit JsonLineWriter(const std::string& sysfs_root) : sysfs_root_(sysfs_root) {}
-  void write(const StatsReading& reading, std::string& out) override {
-    write_json_line(reading.page, reading.time, out);
-    if (shows_devices(model_of(reading.page))) return;
+StatsWriter write_lines_of_json(const Options& options, std::span<const Gpu>) {
+  return {[sysfs_root = options.monitor.sysfs_root](const StatsReading& reading, std::string& out) {
     JsonWriter json;
     json.begin_object();
-    write_no_gpu(json, sysfs_root_);
-    out.replace(out.size() - 2, 2, "," + json.end_object().take().substr(1) + '\n');  // a last member
-  }
+    write_reading(json, reading.page, reading.time);
+    if (!shows_devices(model_of(reading.page))) write_no_gpu(json, sysfs_root);
+    out += json.end_object().take() + '\n';
+  }};
+}
 
- private:
-  const std::string sysfs_root_;
-};
+StatsWriter write_csv(const Options&, std::span<const Gpu>) {
+  const auto rows = std::make_shared<CsvRows>();
+  return {.write = [rows](const StatsReading& reading,
+                          std::string& out) { rows->write(reading.page, reading.time, reading.elapsed, out); },
+          .note = [rows]() -> std::string {
+            const std::size_t count = rows->columns_left_out();
+            if (count == 0) return {};
+            return std::to_string(count) + (count == 1 ? " column" : " columns") +
+                   " appeared after the header was written and had to be left out\n";
+          }};
+}
 
-class CsvWriter final : public StatsWriter {
- public:
-  void write(const StatsReading& reading, std::string& out) override {
-    rows_.write(reading.page, reading.time, reading.elapsed, out);
-  }
-  std::string note() const override {
-    const std::size_t count = rows_.columns_left_out();
-    if (count == 0) return {};
-    return std::to_string(count) + (count == 1 ? " column" : " columns") +
-           " appeared after the header was written and had to be left out\n";
-  }
-
- private:
-  CsvRows rows_;
-};
-
-class IntelGpuTopWriter final : public StatsWriter {
- public:
-  explicit IntelGpuTopWriter(const std::string& device) : reader_(device) {}
-  void write(const StatsReading& reading, std::string& out) override {
-    json_.write(reader_.read(model_of(reading.page), reading.elapsed), out);
-  }
-  void finish(std::string& out) override { json_.finish(out); }
-
- private:
-  IntelGpuTopReader reader_;
-  IntelGpuTopJson json_;
-};
+// A format of what `query` knows of each GPU.
+template <class Write>
+StatsWriter write_rows(Write write) {
+  return {[write = std::move(write)](const StatsReading& reading, std::string& out) {
+    const HostModel host = model_of(reading.page);
+    write(query::rows_of(host, reading.gpus, reading.time), out);
+  }};
+}
 
 // As intel_gpu_top chooses: the first card, otherwise the first integrated GPU.
 const Gpu& default_gpu(std::span<const Gpu> gpus) {
@@ -117,36 +75,42 @@ const Gpu& default_gpu(std::span<const Gpu> gpus) {
   return card != gpus.end() ? *card : gpus.front();
 }
 
-std::unique_ptr<StatsWriter> make_intel_gpu_top(const Options& options, std::span<const Gpu> gpus) {
+StatsWriter write_intel_gpu_top(const Options& options, std::span<const Gpu> gpus) {
   if (gpus.empty()) throw std::runtime_error(std::string(kNoGpu));
   if (options.monitor.gpus.size() > 1 && gpus.size() > 1)
     throw UsageError(options.gpu_origin + ": --format intel_gpu_top shows one GPU; choose one");
-  return std::make_unique<IntelGpuTopWriter>(default_gpu(gpus).address);
+  const auto json = std::make_shared<IntelGpuTopJson>();
+  IntelGpuTopReader reader(default_gpu(gpus).address);
+  return {.write =
+              [json, reader = std::move(reader)](const StatsReading& reading, std::string& out) mutable {
+                json->write(reader.read(model_of(reading.page), reading.elapsed), out);
+              },
+          .finish = [json](std::string& out) { json->finish(out); }};
 }
-
-template <class Writer>
-std::unique_ptr<StatsWriter> make(const Options&, std::span<const Gpu>) {
-  return std::make_unique<Writer>();
-}
-template <auto Write>
-constexpr auto kPlain = &make<PlainWriter<Write>>;
 
 constexpr StatsFormat kFormats[] = {
-    {.name = "table", .make = make<TableWriter>, .lists_gpus = true, .keeps_window = true},
-    {.name = "json",
-     .make = [](const Options& options, std::span<const Gpu>) -> std::unique_ptr<StatsWriter> {
-       return std::make_unique<JsonLineWriter>(options.monitor.sysfs_root);
-     }},
-    {.name = "csv", .make = make<CsvWriter>, .alone = false},
+    {.name = "table", .make = write_table, .lists_gpus = true, .keeps_window = true},
+    {.name = "json", .make = write_lines_of_json},
+    {.name = "csv", .make = write_csv, .alone = false},
     {.name = "prometheus",
-     .make = kPlain<[](const StatsReading& reading, std::string& out) { write_prometheus_text(reading.page, out); }>},
-    {.name = "intel_gpu_top", .make = make_intel_gpu_top, .alone = false},
-    {.name = "nvtop", .make = kPlain<write_rows<query::write_nvtop>>, .lists_gpus = true},
-    {.name = "waybar", .make = kPlain<write_rows<query::write_waybar>>, .lists_gpus = true},
+     .make =
+         [](const Options&, std::span<const Gpu>) {
+           return StatsWriter{
+               [](const StatsReading& reading, std::string& out) { write_prometheus_text(reading.page, out); }};
+         }},
+    {.name = "intel_gpu_top", .make = write_intel_gpu_top, .alone = false},
+    {.name = "nvtop",
+     .make = [](const Options&, std::span<const Gpu>) { return write_rows(query::write_nvtop); },
+     .lists_gpus = true},
+    {.name = "waybar",
+     .make = [](const Options&, std::span<const Gpu>) { return write_rows(query::write_waybar); },
+     .lists_gpus = true},
     {.name = "template",
-     .make = [](const Options& options, std::span<const Gpu>) -> std::unique_ptr<StatsWriter> {
-       return std::make_unique<TemplateWriter>(options.stats.text);
-     },
+     .make =
+         [](const Options& options, std::span<const Gpu>) {
+           return write_rows([text = query::Template(options.stats.text)](std::span<const query::Row> rows,
+                                                                          std::string& out) { text.write(rows, out); });
+         },
      .lists_gpus = true,
      .for_flag = false},
 };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,19 +24,17 @@ struct StatsReading {
 };
 
 // An output format of `stats`.
-class StatsWriter {
- public:
-  virtual ~StatsWriter() = default;
-  virtual void write(const StatsReading& reading, std::string& out) = 0;
-  virtual void finish(std::string& /*out*/) {}
-  virtual std::string note() const { return {}; }  // for standard error, after the end
+struct StatsWriter {
+  std::function<void(const StatsReading& reading, std::string& out)> write;
+  std::function<void(std::string& out)> finish = [](std::string&) {};
+  std::function<std::string()> note = [] { return std::string(); };  // for standard error, after the end
 };
 
 // The one table of formats, in stats_writer.cpp: a new format is one entry there.
 struct StatsFormat {
   std::string_view name;
   // Throws UsageError if the format cannot show these GPUs.
-  std::unique_ptr<StatsWriter> (*make)(const Options& options, std::span<const Gpu> gpus);
+  StatsWriter (*make)(const Options& options, std::span<const Gpu> gpus);
   bool lists_gpus = false;    // it needs StatsReading::gpus
   bool alone = true;          // each reading can be read without the others
   bool for_flag = true;       // a choice of --format
