@@ -25,12 +25,12 @@ class FileError : public std::runtime_error {
   int error_;
 };
 
-// The result of use; an error of the file at path names it.
+// The result of use; an error about the file at path names it.
 template <class Use>
 auto with_path(const std::string& path, const Use& use) {
   try {
     return use();
-  } catch (const FileError& error) {
+  } catch (const std::runtime_error& error) {
     throw std::runtime_error(path + ": " + error.what());
   }
 }

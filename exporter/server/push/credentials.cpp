@@ -86,12 +86,7 @@ PushCredentials read_credentials(const std::string& path) {
 }
 
 std::string read_authorities(const std::string& path) {
-  std::string text;
-  try {
-    text = read_regular_file(path, kMostAuthorities);
-  } catch (const FileError& error) {
-    throw std::runtime_error(path + ": " + error.what());
-  }
+  std::string text = with_path(path, [&] { return read_regular_file(path, kMostAuthorities); });
   if (text.find("-----BEGIN CERTIFICATE-----") == text.npos)
     throw std::runtime_error(path + " holds no certificate (PEM)");
   return text;

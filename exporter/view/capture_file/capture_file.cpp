@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "view/capture_file/capture_file.h"
 
-#include <stdexcept>
-
 #include "platform/regular_file.h"
 #include "view/capture_file/archive.h"
 
@@ -11,19 +9,10 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
-template <class F>
-auto naming(const std::string& path, F&& work) {
-  try {
-    return work();
-  } catch (const std::runtime_error& error) {
-    throw std::runtime_error(path + ": " + error.what());
-  }
-}
-
 }  // namespace
 
 std::shared_ptr<const CaptureFiles> load_capture(const std::string& path) {
-  return naming(path, [&] {
+  return with_path(path, [&] {
     auto files = std::make_shared<const CaptureFiles>(files_of(read_regular_file(path, kMostBytes)));
     check_capture(*files);
     return files;
@@ -31,11 +20,11 @@ std::shared_ptr<const CaptureFiles> load_capture(const std::string& path) {
 }
 
 void check_destination(const std::string& path) {
-  naming(path, [&] { check_new_file(path); });
+  with_path(path, [&] { check_new_file(path); });
 }
 
 void save_capture(const std::string& path, const CaptureFiles& files) {
-  naming(path, [&] { NewFile(path, 0600).finish(bytes_of(files), NewFile::Existing::stays); });
+  with_path(path, [&] { NewFile(path, 0600).finish(bytes_of(files), NewFile::Existing::stays); });
 }
 
 }  // namespace igpu::exporter

@@ -83,14 +83,11 @@ void keep_chosen(std::vector<query::Row>& rows, const std::vector<std::string>& 
 }
 
 void write_to(const std::string& path) {
-  try {
+  with_path(path, [&] {
     const UniqueFd file = open_to_write(path);
-    if (::ftruncate(file.get(), 0) != 0 && errno != EINVAL)
+    if ((::ftruncate(file.get(), 0) != 0 && errno != EINVAL) || ::dup2(file.get(), STDOUT_FILENO) < 0)
       throw FileError(std::generic_category().message(errno), errno);
-    if (::dup2(file.get(), STDOUT_FILENO) < 0) throw FileError(std::generic_category().message(errno), errno);
-  } catch (const FileError& error) {
-    throw std::runtime_error(path + ": " + error.what());
-  }
+  });
 }
 
 }  // namespace
