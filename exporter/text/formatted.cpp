@@ -37,4 +37,9 @@ std::string utc_text(std::time_t unix_seconds, const char* format) {
   return {text.data(), std::strftime(text.data(), text.size(), format, &utc)};
 }
 
+std::string time_text(std::chrono::system_clock::time_point time) {
+  const auto ms = std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
+  return utc_text(ms / 1000, "%Y-%m-%dT%H:%M:%S.") + formatted("%03dZ", static_cast<int>(ms % 1000));
+}
+
 }  // namespace igpu::exporter

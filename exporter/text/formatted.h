@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <ctime>
 #include <string>
 
@@ -14,5 +15,8 @@ inline constexpr double kIdleShare = 0.0005;
 
 // As strftime(3), in UTC; at most 63 characters. The names are those of the locale C, as no other is chosen for times.
 [[gnu::format(strftime, 2, 0)]] std::string utc_text(std::time_t unix_seconds, const char* format);
+
+// 2026-11-22T04:37:56.123Z
+std::string time_text(std::chrono::system_clock::time_point time);
 
 }  // namespace igpu::exporter

@@ -11,8 +11,8 @@
 
 #include "igpu/words.h"
 #include "platform/build_info.h"
+#include "text/formatted.h"
 #include "text/unicode.h"
-#include "view/format/csv_rows.h"
 #include "view/format/json_writer.h"
 
 namespace igpu::exporter {

@@ -68,11 +68,7 @@ void append_value(std::string& out, std::string_view text) {
   }
 }
 
-std::string now_utc() {
-  using namespace std::chrono;
-  const auto ms = floor<milliseconds>(system_clock::now()).time_since_epoch().count();
-  return utc_text(ms / 1000, "%Y-%m-%dT%H:%M:%S") + formatted(".%03dZ", static_cast<int>(ms % 1000));
-}
+std::string now_text() { return time_text(std::chrono::system_clock::now()); }
 
 constexpr std::size_t kQueueLimit = 256U << 10;  // bytes of lines that wait for the writer
 
@@ -140,7 +136,7 @@ struct StderrLog::Queue {
 StderrLog::StderrLog(LogLevel level, LogFormat format)
     : level_(level), format_(format), queue_(std::make_shared<Queue>()) {
   queue_->report = [format](std::uint64_t count) {
-    return format_log_line(format, now_utc(), LogLevel::warn,
+    return format_log_line(format, now_text(), LogLevel::warn,
                            "log lines were dropped: standard error is not read fast enough",
                            {{"count", std::to_string(count)}, {"hint", "check what reads standard error"}});
   };
@@ -150,7 +146,7 @@ StderrLog::~StderrLog() { finish(); }
 
 void StderrLog::write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
   if (level < level_) return;
-  std::string line = format_log_line(format_, now_utc(), level, message, fields);
+  std::string line = format_log_line(format_, now_text(), level, message, fields);
   const std::lock_guard lock(queue_->mutex);
   if (queue_->held) {
     queue_->push(std::move(line));

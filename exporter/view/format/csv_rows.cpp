@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <ctime>
 
 #include "igpu/model.h"
 #include "text/formatted.h"
@@ -20,11 +19,6 @@ void append_csv_cell(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) out.append(c == '"' ? 2 : 1, c);
   out += '"';
-}
-
-std::string time_text(std::chrono::system_clock::time_point time) {
-  const auto ms = std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
-  return utc_text(ms / 1000, "%Y-%m-%dT%H:%M:%S.") + formatted("%03dZ", static_cast<int>(ms % 1000));
 }
 
 void CsvRows::write(const PageView& page, std::chrono::system_clock::time_point time, Nanoseconds elapsed,

@@ -31,8 +31,6 @@ class GaugeColumns {
   std::map<std::string, double, std::less<>> counts_;  // of the previous page, by device and column
 };
 
-// 2026-11-22T04:37:56.123Z
-std::string time_text(std::chrono::system_clock::time_point time);
 // A value as RFC 4180 writes it: in quotes if necessary.
 void append_csv_cell(std::string& out, std::string_view text);
 

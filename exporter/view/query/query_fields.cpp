@@ -9,7 +9,6 @@
 #include "igpu/gpu_number.h"
 #include "text/formatted.h"
 #include "text/nearest.h"
-#include "view/format/csv_rows.h"
 #include "view/format/number.h"
 #include "view/query/xpu_smi.h"
 
