@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
-
-#include "igpu/page.h"
 
 namespace igpu::exporter {
 
@@ -19,8 +16,5 @@ struct BuildInfo {
 };
 BuildInfo build_info();
 std::string version_text();  // what --version prints
-
-std::span<const MetricDescriptor* const> build_info_metrics();
-void add_build_info(SampleList& out);
 
 }  // namespace igpu::exporter

@@ -110,7 +110,7 @@ std::unique_ptr<Pusher> prepare_pusher(PushTargets targets, Nanoseconds interval
   if (targets.empty()) return nullptr;
   auto pusher = std::make_unique<Pusher>(interval, std::move(read), log);
   for (std::unique_ptr<PushTarget>& target : targets) {
-    PushCounters& counters = metrics.add(std::string(target->name()));
+    PushCounters& counters = metrics.emplace_back(std::string(target->name()));
     pusher->add(std::move(target), counters);
   }
   return pusher;

@@ -242,8 +242,8 @@ void Confined::make_metrics() {
   with.more = [this](SampleList& out) {
     add_sandbox_metrics(helpers.sandbox.outcomes(), out);
     add_log_metrics(secrets.log, out);
-    if (secrets.web_config) secrets.web_config->add_to(out);
-    push_metrics.add_to(out);
+    if (secrets.web_config) add_web_config_metric(secrets.web_config->successful(), out);
+    add_push_metrics(push_metrics, out);
     const auto failures = secrets.keeper ? std::optional(secrets.keeper->failures()) : std::nullopt;
     if (helpers.flights) add_flight_metrics(*helpers.flights, failures, out);
   };

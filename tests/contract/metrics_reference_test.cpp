@@ -8,7 +8,6 @@
 #include <string>
 
 #include "igpu/monitor.h"
-#include "platform/build_info.h"
 #include "server/self/own_metrics.h"
 #include "support/golden.h"
 
@@ -23,8 +22,6 @@ std::vector<const MetricDescriptor*> all_metrics() {
   };
   for (const CollectorDescription& collector : describe_collectors()) add(collector.metrics);
   add(registry_metrics());
-  add(exporter::build_info_metrics());
-  add(exporter::process_metrics());
   add(exporter::own_metrics());
   return all;
 }

@@ -8,10 +8,7 @@
 
 #include "igpu/missing.h"
 #include "igpu/monitor.h"
-#include "platform/build_info.h"
-#include "server/flights/flight_files.h"
 #include "server/self/own_metrics.h"
-#include "server/web_config/follower.h"
 #include "text/unicode.h"
 #include "view/format/text_writer.h"
 
@@ -178,8 +175,7 @@ std::string metrics_reference() {
   out += "## The exporter itself\n\n";
   out += "On every system that has what they describe.\n\n";
   out += kMetricsTable;
-  for (const auto metrics : {registry_metrics(), build_info_metrics(), own_metrics(), WebConfigFollower::metrics(),
-                             PushMetrics::metrics(), flight_metrics(), process_metrics()}) {
+  for (const auto metrics : {registry_metrics(), own_metrics()}) {
     for (const MetricDescriptor* metric : metrics) {
       add_row(out, *metric);
       out += '\n';

@@ -2,8 +2,6 @@
 #include "server/flights/flight_files.h"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <initializer_list>
@@ -59,15 +57,6 @@ class Lines {
   std::uint64_t count_ = 0;
 };
 
-constexpr Metric<Count, 1> kFlights{"intel_gpu_exporter_flights_total",
-                                    Kind::counter,
-                                    "Flights that were recorded, by what caused them (docs/between-scrapes.md).",
-                                    {"cause"}};
-constexpr Metric<Count, 0> kFailures{"intel_gpu_exporter_flight_write_failures_total", Kind::counter,
-                                     "Flights that could not be written into --flight.directory; the log has the "
-                                     "reason."};
-constexpr std::array<const MetricDescriptor*, 2> kFlightMetrics{&kFlights, &kFailures};
-
 constexpr std::size_t kMostFlights = 1000;
 
 std::string time_text(double seconds) {
@@ -98,15 +87,6 @@ class Table {
 };
 
 }  // namespace
-
-std::span<const MetricDescriptor* const> flight_metrics() { return kFlightMetrics; }
-
-void add_flight_metrics(const Flights& flights, std::optional<std::uint64_t> write_failures, SampleList& out) {
-  const auto counts = flights.counts();
-  for (std::size_t cause = 0; cause < counts.size(); ++cause)
-    out.add(kFlights, std::span(&kFlightCauseNames[cause], 1), static_cast<double>(counts[cause]));
-  if (write_failures) out.add(kFailures, {}, static_cast<double>(*write_failures));
-}
 
 Nanoseconds unix_time(const Flight& flight, Nanoseconds time) { return flight.unix_offset + time; }
 

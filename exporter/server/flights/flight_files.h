@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "igpu/flight.h"
-#include "igpu/page.h"
 
 // The forms in which a flight is served and kept. Pure functions.
 namespace igpu::exporter {
@@ -27,10 +26,6 @@ std::string flight_json_lines(const Flight& flight);
 // For ui.perfetto.dev and `trace report`: counters, clients as slices, the event and the kernel's lines as instants.
 // boottime_offset: CLOCK_BOOTTIME less CLOCK_MONOTONIC, of the machine that recorded the flight.
 std::string flight_trace(const Flight& flight, Nanoseconds boottime_offset);
-
-std::span<const MetricDescriptor* const> flight_metrics();
-// How many flights there were, by cause. write_failures: none where flights are kept in memory only.
-void add_flight_metrics(const Flights& flights, std::optional<std::uint64_t> write_failures, SampleList& out);
 
 // Converts a time of the flight (CLOCK_MONOTONIC) to the time since 1970.
 Nanoseconds unix_time(const Flight& flight, Nanoseconds time);

@@ -5,8 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "platform/build_info.h"
+
 namespace igpu::exporter {
 namespace {
+
+constexpr Metric<Flag, 3> kBuildInfo{"intel_gpu_exporter_build_info",
+                                     Kind::info,
+                                     "The exporter's version, the revision of its sources and its compiler.",
+                                     {"version", "revision", "compiler"}};
 
 constexpr Metric<Seconds, 0> kCpu{"process_cpu_seconds_total", Kind::counter,
                                   "User and system CPU time used by the exporter."};
@@ -20,9 +27,6 @@ constexpr Metric<Bytes, 0> kResident{"process_resident_memory_bytes", Kind::gaug
 constexpr Metric<Seconds, 0> kStartTime{"process_start_time_seconds", Kind::gauge,
                                         "Start time of the exporter, in seconds since the epoch."};
 constexpr Metric<Count, 0> kThreads{"process_threads", Kind::gauge, "Threads of the exporter."};
-
-constexpr std::array<const MetricDescriptor*, 8> kProcessMetrics{&kCpu,        &kOpenFds,  &kMaxFds,    &kVirtual,
-                                                                 &kVirtualMax, &kResident, &kStartTime, &kThreads};
 
 template <class Q>
 void add(SampleList& out, const Metric<Q, 0>& metric, std::optional<double> value) {
@@ -39,7 +43,10 @@ constexpr Metric<Flag, 1> kSandbox{"intel_gpu_exporter_sandbox",
                                    Kind::gauge,
                                    "Whether this layer of the exporter's sandbox is on (docs/sandbox.md).",
                                    {"layer"}};
-constexpr std::array<const MetricDescriptor*, 3> kOwnMetrics{&kSandbox, &kDropped, &kRequests};
+
+constexpr Metric<Flag, 0> kWebConfig{
+    "intel_gpu_exporter_web_config_last_reload_successful", Kind::gauge,
+    "Whether the latest state of --web.config.file and the files it names is in use; 0 means that an earlier one is."};
 
 constexpr Metric<Count, 1> kPushSamples{
     "intel_gpu_exporter_push_samples_total", Kind::counter, "Samples delivered to this target.", {"target"}};
@@ -55,12 +62,30 @@ constexpr Metric<Count, 1> kPushDropped{
     {"target"}};
 constexpr Metric<Count, 1> kPushQueueLength{
     "intel_gpu_exporter_push_queue_length", Kind::gauge, "Readings not yet delivered to this target.", {"target"}};
-constexpr std::array<const MetricDescriptor*, 4> kPushMetrics{&kPushSamples, &kPushFailures, &kPushDropped,
-                                                              &kPushQueueLength};
+
+constexpr Metric<Count, 1> kFlights{"intel_gpu_exporter_flights_total",
+                                    Kind::counter,
+                                    "Flights that were recorded, by what caused them (docs/between-scrapes.md).",
+                                    {"cause"}};
+constexpr Metric<Count, 0> kFlightFailures{"intel_gpu_exporter_flight_write_failures_total", Kind::counter,
+                                           "Flights that could not be written into --flight.directory; the log has "
+                                           "the reason."};
+
+// As METRICS.md lists them.
+constexpr std::array kOwnMetrics = std::to_array<const MetricDescriptor*>(
+    {&kBuildInfo, &kSandbox, &kDropped, &kRequests, &kWebConfig, &kPushSamples, &kPushFailures, &kPushDropped,
+     &kPushQueueLength, &kFlights, &kFlightFailures, &kCpu, &kOpenFds, &kMaxFds, &kVirtual, &kVirtualMax, &kResident,
+     &kStartTime, &kThreads});
 
 }  // namespace
 
-std::span<const MetricDescriptor* const> process_metrics() { return kProcessMetrics; }
+std::span<const MetricDescriptor* const> own_metrics() { return kOwnMetrics; }
+
+void add_build_info(SampleList& out) {
+  const BuildInfo build = build_info();
+  const std::array<std::string_view, 3> labels{build.version, build.revision, build.compiler};
+  out.add(kBuildInfo, labels, 1);
+}
 
 void ProcessMetrics::add_to(SampleList& out) const {
   const ProcessUsage now = usage_.read();
@@ -73,8 +98,6 @@ void ProcessMetrics::add_to(SampleList& out) const {
   add(out, kStartTime, usage_.started());
   add(out, kThreads, now.threads);
 }
-
-std::span<const MetricDescriptor* const> own_metrics() { return kOwnMetrics; }
 
 void RequestMetrics::count(int status) {
   const auto code = static_cast<std::size_t>(status);
@@ -103,10 +126,17 @@ void add_sandbox_metrics(const SandboxOutcomes& outcomes, SampleList& out) {
   }
 }
 
-std::span<const MetricDescriptor* const> PushMetrics::metrics() { return kPushMetrics; }
+void add_web_config_metric(bool successful, SampleList& out) { out.add(kWebConfig, {}, successful ? 1 : 0); }
 
-void PushMetrics::add_to(SampleList& out) const {
-  for (const PushCounters& of : targets_) {
+void add_flight_metrics(const Flights& flights, std::optional<std::uint64_t> write_failures, SampleList& out) {
+  const auto counts = flights.counts();
+  for (std::size_t cause = 0; cause < counts.size(); ++cause)
+    out.add(kFlights, std::span(&kFlightCauseNames[cause], 1), static_cast<double>(counts[cause]));
+  if (write_failures) out.add(kFlightFailures, {}, static_cast<double>(*write_failures));
+}
+
+void add_push_metrics(const PushMetrics& targets, SampleList& out) {
+  for (const PushCounters& of : targets) {
     const std::array<std::string_view, 1> labels{of.target};
     out.add(kPushSamples, labels, static_cast<double>(of.samples.load()));
     out.add(kPushFailures, labels, static_cast<double>(of.failures.load()));

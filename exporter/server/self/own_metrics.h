@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "igpu/flight.h"
 #include "igpu/page.h"
 #include "platform/own_process.h"
 #include "platform/sandbox_layers.h"
@@ -20,7 +22,9 @@ namespace igpu::exporter {
 // Adds metrics of a part of the program to the page; any thread calls it.
 using AddMetrics = std::function<void(SampleList& out)>;
 
-std::span<const MetricDescriptor* const> process_metrics();
+std::span<const MetricDescriptor* const> own_metrics();  // of all below
+
+void add_build_info(SampleList& out);
 
 // The standard process_* metrics of every Prometheus client library, for this process.
 // Values that cannot be read are omitted.
@@ -32,11 +36,13 @@ class ProcessMetrics {
   UsageReader usage_;
 };
 
-std::span<const MetricDescriptor* const> own_metrics();  // of what follows
-
 // Which layers of the sandbox are on.
 void add_sandbox_metrics(const SandboxOutcomes& outcomes, SampleList& out);
 void add_log_metrics(const StderrLog& log, SampleList& out);
+// Whether the latest state of --web.config.file is in use.
+void add_web_config_metric(bool successful, SampleList& out);
+// How many flights there were, by cause. write_failures: none where flights are kept in memory only.
+void add_flight_metrics(const Flights& flights, std::optional<std::uint64_t> write_failures, SampleList& out);
 
 // HTTP responses by status code. Thread-safe.
 class RequestMetrics {
@@ -55,16 +61,7 @@ struct PushCounters {
   std::atomic<std::uint64_t> samples = 0, failures = 0, dropped = 0, queue_length = 0;
 };
 
-// Metrics about pushes; none without a target. Thread-safe once all targets are added.
-class PushMetrics {
- public:
-  PushCounters& add(std::string target) { return targets_.emplace_back(std::move(target)); }
-
-  static std::span<const MetricDescriptor* const> metrics();
-  void add_to(SampleList& out) const;
-
- private:
-  std::deque<PushCounters> targets_;
-};
+using PushMetrics = std::deque<PushCounters>;
+void add_push_metrics(const PushMetrics& targets, SampleList& out);
 
 }  // namespace igpu::exporter

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/web_config/follower.h"
 
-#include <array>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
@@ -14,11 +13,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kCheckInterval(1);
-
-constexpr Metric<Flag, 0> kSuccessful{
-    "intel_gpu_exporter_web_config_last_reload_successful", Kind::gauge,
-    "Whether the latest state of --web.config.file and the files it names is in use; 0 means that an earlier one is."};
-constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kSuccessful};
 
 // For a thread that may outlive the log.
 class DetachableLog final : public Log {
@@ -142,12 +136,9 @@ std::shared_ptr<const LoadedWebConfig> WebConfigFollower::current() {
 
 std::vector<std::string> WebConfigFollower::files() const { return shared_->file.files(); }
 
-std::span<const MetricDescriptor* const> WebConfigFollower::metrics() { return kMetrics; }
-
-void WebConfigFollower::add_to(SampleList& out) const {
+bool WebConfigFollower::successful() const {
   const std::lock_guard lock(shared_->mutex);
-  const bool hangs = shared_->hangs(shared_->options.now());
-  out.add(kSuccessful, {}, shared_->file.successful() && !hangs ? 1 : 0);
+  return shared_->file.successful() && !shared_->hangs(shared_->options.now());
 }
 
 }  // namespace igpu::exporter

@@ -4,13 +4,11 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "igpu/log.h"
-#include "igpu/page.h"
 #include "server/web_config/web_config_file.h"
 
 namespace igpu::exporter {
@@ -44,8 +42,8 @@ class WebConfigFollower final : public WebConfigSource {
   // The files that it reads: the configuration and those that it names now.
   std::vector<std::string> files() const;
 
-  static std::span<const MetricDescriptor* const> metrics();
-  void add_to(SampleList& out) const;
+  // Whether the latest state of the files is in use.
+  bool successful() const;
 
  private:
   struct Shared;

@@ -78,7 +78,7 @@ struct Delivering {
   RecordingLog log;
   Receiver receiver;
   PushMetrics metrics;
-  PushCounters& counters = metrics.add("fake");
+  PushCounters& counters = metrics.emplace_back("fake");
   std::unique_ptr<PushDelivery> delivery =
       std::make_unique<PushDelivery>(std::make_unique<FakeTarget>(receiver), counters, log);
 
@@ -176,7 +176,7 @@ TEST_CASE("every interval is one reading, whatever collectors and receivers do")
   Receiver receiver;
   receiver.hangs = true;
   PushMetrics metrics;
-  PushCounters& counters = metrics.add("fake");
+  PushCounters& counters = metrics.emplace_back("fake");
   std::atomic<int> readings = 0;
   {
     Pusher pusher(
@@ -203,11 +203,11 @@ TEST_CASE("every interval is one reading, whatever collectors and receivers do")
 TEST_CASE("the metrics of a target") {
   PushMetrics metrics;
   igpu::SampleList none;
-  metrics.add_to(none);
+  add_push_metrics(metrics, none);
   CHECK(none.samples().empty());
-  metrics.add("otlp").dropped = 3;
-  metrics.add_to(none);
-  CHECK(none.samples().size() == PushMetrics::metrics().size());
+  metrics.emplace_back("otlp").dropped = 3;
+  add_push_metrics(metrics, none);
+  CHECK(none.samples().size() == 4);
 }
 
 TEST_SUITE_END();
