@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "igpu/model.h"
+#include "igpu/words.h"
 #include "text/formatted.h"
 #include "view/format/number.h"
 
@@ -92,12 +93,7 @@ std::string column_of(std::string column, const MetricDescriptor& metric, const 
   return labels.empty() ? column : column + '{' + labels + '}';
 }
 
-bool has_label(const MetricDescriptor& metric, std::string_view name) {
-  for (std::size_t i = 0; i < metric.label_count; ++i) {
-    if (metric.label_names[i] == name) return true;
-  }
-  return false;
-}
+bool has_label(const MetricDescriptor& metric, std::string_view name) { return contains(metric.label_names, name); }
 
 bool is_gauge_of_gpu(const MetricDescriptor& metric) {
   return metric.kind == Kind::gauge && has_label(metric, "device") && !has_label(metric, "pid") &&

@@ -22,9 +22,8 @@ class Distribution {
   std::uint64_t count() const { return count_; }
 
  private:
-  // Values of one sign are counted by the integer part of their logarithm, so a bucket's width is 1 % of its values.
-  std::map<std::int32_t, std::uint64_t> negative_, positive_;
-  std::uint64_t zeros_ = 0, count_ = 0;
+  std::map<double, std::uint64_t> buckets_;  // counts of values, by the middle of their bucket
+  std::uint64_t count_ = 0;
   double minimum_ = 0, maximum_ = 0, sum_ = 0;
 };
 
@@ -36,11 +35,8 @@ class StatsSummary {
   std::string text() const;
 
  private:
-  struct Device {
-    std::map<std::string, std::size_t, std::less<>> index;
-    std::vector<std::pair<std::string, Distribution>> columns;  // in order of first appearance
-  };
-  std::map<std::string, Device, std::less<>> devices_;
+  using Columns = std::vector<std::pair<std::string, Distribution>>;  // in order of first appearance
+  std::map<std::string, Columns, std::less<>> devices_;
 };
 
 }  // namespace igpu::exporter
