@@ -13,92 +13,41 @@ namespace {
 
 using Record = IntelGpuTopRecord;
 
-// JSON with a tab for each level, as the original writes it.
-class Writer {
- public:
-  explicit Writer(std::string& out) : out_(out) {}
-
-  void open(std::string_view name) {
-    begin_member(name);
-    out_ += "{\n";
-    ++level_;
-    first_ = true;
-  }
-  void close() {
-    --level_;
-    out_ += '\n';
-    out_.append(level_, '\t');
-    out_ += '}';
-    first_ = false;
-  }
-  void number(std::string_view name, double value) {
-    begin_member(name);
-    append_fixed(out_, value);
-  }
-  void text(std::string_view name, std::string_view value) {
-    begin_member(name);
-    append_json_string(out_, value);
-  }
-  void record() {
-    out_ += "\n{\n";
-    level_ = 1;
-    first_ = true;
-  }
-
- private:
-  void begin_member(std::string_view name) {
-    if (!first_) out_ += ",\n";
-    first_ = false;
-    out_.append(level_, '\t');
-    append_json_string(out_, name);
-    out_ += ": ";
-  }
-
-  std::string& out_;
-  std::size_t level_ = 0;
-  bool first_ = true;
-};
-
-void write_group(const Record::Group& group, Writer& json) {
-  json.open(group.name);
-  for (const Record::Item& item : group.items) json.number(item.name, item.value.value_or(0));
-  json.text("unit", group.unit);
-  json.close();
+void write_group(const Record::Group& group, JsonWriter& json) {
+  json.name(group.name).begin_object();
+  for (const Record::Item& item : group.items) json.name(item.name).fixed(item.value.value_or(0));
+  json.member("unit", group.unit).end_object();
 }
 
-void write_memory(const Record::Client& client, Writer& json) {
+void write_memory(const Record::Client& client, JsonWriter& json) {
   if (client.memory.empty()) return;
-  json.open("memory");
+  json.name("memory").begin_object();
   for (const Record::Region& region : client.memory) {
-    json.open(region.name);
+    json.name(region.name).begin_object();
     for (std::size_t i = 0; i < region.bytes.size(); ++i) {
       std::string bytes;
       append_number(bytes, region.bytes[i]);
-      json.text(kIntelGpuTopMemoryStates[i], bytes);
+      json.member(kIntelGpuTopMemoryStates[i], bytes);
     }
-    json.close();
+    json.end_object();
   }
-  json.close();
+  json.end_object();
 }
 
-void write_client(const Record::Client& client, Writer& json) {
-  json.open(std::to_string(-client.pid));  // 2^32 - PID: how the original names all clients of a process
-  json.text("name", client.name);
-  json.text("pid", std::to_string(client.pid));
+void write_client(const Record::Client& client, JsonWriter& json) {
+  json.name(std::to_string(-client.pid)).begin_object();  // 2^32 - PID: how the original names all clients of a process
+  json.member("name", client.name).member("pid", std::to_string(client.pid));
   write_memory(client, json);
   if (client.busy) {
-    json.open("engine-classes");
+    json.name("engine-classes").begin_object();
     for (const auto& [title, busy] : *client.busy) {
       std::string text;
       append_fixed(text, busy);
-      json.open(title);
-      json.text("busy", text);
-      json.text("unit", "%");
-      json.close();
+      json.name(title).begin_object().member("busy", text).member("unit", "%").end_object();
     }
-    json.close();
+    json.end_object();
   }
-  json.close();
+  json.end_object();
 }
 
 constexpr unsigned kRowsOfAScreen = 18;
@@ -136,19 +85,19 @@ void IntelGpuTopJson::write(const IntelGpuTopRecord& record, std::string& out) {
     out += kOpen;
   }
   started_ = true;
-  Writer json(out);
-  json.record();
+  JsonWriter json(JsonWriter::Layout::indented);
+  json.begin_object();
   write_group({"period", "", "ms", {{"duration", "", 0, 0, record.period_ms}}}, json);
   for (const Record::Group& group : record.groups) write_group(group, json);
-  json.open("engines");
+  json.name("engines").begin_object();
   for (const Record::Group& engine : record.engines) write_group(engine, json);
-  json.close();
+  json.end_object();
   if (record.clients) {
-    json.open("clients");
+    json.name("clients").begin_object();
     for (const Record::Client& client : *record.clients) write_client(client, json);
-    json.close();
+    json.end_object();
   }
-  out += "\n}";
+  out += '\n' + json.end_object().take();
 }
 
 void IntelGpuTopJson::finish(std::string& out) {

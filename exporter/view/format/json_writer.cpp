@@ -32,16 +32,32 @@ void append_json_string(std::string& out, std::string_view text) {
 }
 
 void JsonWriter::separate() {
-  if (!out_.empty() && out_.back() != '{' && out_.back() != '[' && out_.back() != ':') out_ += ',';
+  if (out_.empty()) return;
+  if (out_.back() == ':') {
+    if (indented_) out_ += ' ';
+    return;
+  }
+  if (out_.back() != '{' && out_.back() != '[') out_ += ',';
+  break_line();
+}
+
+void JsonWriter::break_line() {
+  if (!indented_) return;
+  out_ += '\n';
+  out_.append(level_, '\t');
 }
 
 JsonWriter& JsonWriter::open(char bracket) {
   separate();
   out_ += bracket;
+  ++level_;
   return *this;
 }
 
 JsonWriter& JsonWriter::close(char bracket) {
+  --level_;
+  if (indented_ && out_.back() == '{') out_ += '\n';  // of an empty object, as in intel_gpu_top
+  break_line();
   out_ += bracket;
   return *this;
 }
@@ -88,6 +104,12 @@ JsonWriter& JsonWriter::value(std::chrono::system_clock::time_point time) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
   separate();
   out_ += std::to_string(ms / 1000) + formatted(".%03d", static_cast<int>(ms % 1000));
+  return *this;
+}
+
+JsonWriter& JsonWriter::fixed(double number) {
+  separate();
+  append_fixed(out_, number);
   return *this;
 }
 

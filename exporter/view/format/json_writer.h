@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,6 +16,10 @@ void append_json_string(std::string& out, std::string_view text);
 // Writes JSON in order. It adds commas and quotes; the caller must name the members of objects.
 class JsonWriter {
  public:
+  enum class Layout { one_line, indented };  // indented: a line for each member, behind a tab for each level
+
+  explicit JsonWriter(Layout layout = Layout::one_line) : indented_(layout == Layout::indented) {}
+
   JsonWriter& begin_object() { return open('{'); }
   JsonWriter& end_object() { return close('}'); }
   JsonWriter& begin_array() { return open('['); }
@@ -25,8 +30,9 @@ class JsonWriter {
   JsonWriter& value(bool truth);
   JsonWriter& value(std::uint64_t number);
   JsonWriter& value(int number);
-  JsonWriter& value(double number);  // null if JSON cannot write it
+  JsonWriter& value(double number);                               // null if JSON cannot write it
   JsonWriter& value(std::chrono::system_clock::time_point time);  // seconds since 1970, with milliseconds
+  JsonWriter& fixed(double number);                               // with six decimals
   JsonWriter& null();
   template <class T>
   JsonWriter& member(std::string_view key, const T& content) {
@@ -46,7 +52,10 @@ class JsonWriter {
   JsonWriter& open(char bracket);
   JsonWriter& close(char bracket);
   void separate();
+  void break_line();
 
+  bool indented_;
+  std::size_t level_ = 0;
   std::string out_;
 };
 
