@@ -231,8 +231,6 @@ std::string doctor_json(const Diagnosis& diagnosis) {
   json.begin_object().member("version", build.version).member("revision", build.revision);
   json.member("bpf", build.has_bpf);
   if (!diagnosis.simulated.empty()) json.member("simulated", diagnosis.simulated);
-  json.member("complete", diagnosis.complete()).member("missing", std::uint64_t{diagnosis.missing()});
-  json.member("asleep", diagnosis.asleep());
   write_diagnosis(json, diagnosis);
   if (!diagnosis.web_config_file.empty()) {
     json.name("web_config").begin_object().member("file", diagnosis.web_config_file);

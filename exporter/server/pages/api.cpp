@@ -217,8 +217,6 @@ void Api::write_doctor(const ScrapeResult& result, std::string& out) {
   const BuildInfo build = build_info();
   JsonWriter json;
   json.begin_object().member("version", build.version).member("revision", build.revision);
-  json.member("complete", machine.complete());
-  json.member("missing", std::uint64_t{machine.missing()}).member("asleep", machine.asleep());
   write_diagnosis(json, machine);
   if (page_.write_sandbox) page_.write_sandbox(json);
   json.end_object();

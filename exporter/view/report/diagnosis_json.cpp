@@ -2,6 +2,7 @@
 #include "view/report/diagnosis_json.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "igpu/missing.h"
 #include "view/report/gpu_json.h"
@@ -37,6 +38,8 @@ bool DiagnosedMachine::asleep() const {
 }
 
 void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine) {
+  json.member("complete", machine.complete()).member("missing", std::uint64_t{machine.missing()});
+  json.member("asleep", machine.asleep());
   json.name("gpus").begin_array();
   for (const Gpu& gpu : machine.gpus) {
     json.begin_object();

@@ -36,7 +36,7 @@ struct DiagnosedMachine {
   bool asleep() const;  // some features are unknown because a GPU sleeps
 };
 
-// Members of an open object: gpus, npus, unbound, machine, fixes, place, failed_collectors.
+// Members of an open object: complete, missing, asleep, gpus, npus, unbound, machine, fixes, place, failed_collectors.
 void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine);
 
 }  // namespace igpu::exporter
