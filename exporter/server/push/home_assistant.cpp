@@ -18,18 +18,9 @@
 namespace igpu::exporter {
 namespace {
 
-using Value = std::variant<double, bool>;
-using MaybeValue = std::optional<Value>;
-
-struct Reading {
-  const GpuModel& gpu;
-  Seconds now;          // since 1970
-  std::string trouble;  // "": none
-};
-
 struct Entity {
   std::string name, title;                            // name: of the field, also in the state document
-  std::optional<GpuField> field{};                    // nothing: see problem()
+  std::optional<GpuField> field{};                    // nothing: whether something is wrong
   std::string_view unit{}, device_class = "problem";  // of Home Assistant; "": it has no class for this quantity
   double factor = 1;
   int decimals = 0;  // that are shown
@@ -98,41 +89,34 @@ std::string product_name(const Gpu& gpu) {
   return name.empty() ? "Intel GPU" : clean_text(name, kMaxNameBytes);
 }
 
-// Whether something is wrong; nothing if nobody can say.
-MaybeValue problem(const Reading& reading) {
-  if (!reading.trouble.empty()) return true;
-  const GpuModel& gpu = reading.gpu;
-  const bool known = gpu.hang_captured || gpu.wedged || gpu.survivability || !gpu.faults.empty();
-  return known ? MaybeValue(false) : std::nullopt;
-}
-
-MaybeValue value_of(const Entity& entity, const Reading& reading) {
-  if (!entity.field) return problem(reading);
-  const auto value = igpu::value_of(reading.gpu, *entity.field);
-  if (!value) return std::nullopt;
+// False: null, as nobody can say.
+bool write_value(JsonWriter& json, const Entity& entity, const GpuModel& gpu, const std::string& trouble) {
+  const bool knows_problems = gpu.hang_captured || gpu.wedged || gpu.survivability || !gpu.faults.empty();
+  if (!entity.field && (knows_problems || !trouble.empty())) {
+    json.value(trouble.empty() ? "OFF" : "ON");
+    return true;
+  }
+  const Reading<Scalar> value = entity.field ? igpu::value_of(gpu, *entity.field) : Absent{};
+  if (!value) {
+    json.null();
+    return false;
+  }
   const double scale = std::pow(10, std::max(2, entity.decimals + 1));
-  return std::round(std::get<double>(*value) * entity.factor * scale) / scale + 0.0;  // no negative zero
+  json.value(std::round(std::get<double>(*value) * entity.factor * scale) / scale + 0.0);  // no negative zero
+  return true;
 }
 
 // The state document. Sets `found` of the entities that have a value.
-std::string state_of(const Reading& reading, std::chrono::system_clock::time_point time, std::vector<bool>& found) {
+std::string state_of(const GpuModel& gpu, std::chrono::system_clock::time_point time, std::vector<bool>& found) {
+  const Seconds now{std::chrono::duration<double>(time.time_since_epoch()).count()};
+  const std::string trouble = snapshot::trouble_of(gpu, now);
   JsonWriter json;
-  json.begin_object().member("time", time_text(time)).member("device", reading.gpu.gpu.address);
+  json.begin_object().member("time", time_text(time)).member("device", gpu.gpu.address);
   for (std::size_t i = 0; i < entities().size(); ++i) {
     json.name(entities()[i].name);
-    const MaybeValue value = value_of(entities()[i], reading);
-    if (!value) {
-      json.null();
-      continue;
-    }
-    found[i] = true;
-    if (const double* const number = std::get_if<double>(&*value)) {
-      json.value(*number);
-    } else {
-      json.value(std::get<bool>(*value) ? "ON" : "OFF");
-    }
+    if (write_value(json, entities()[i], gpu, trouble)) found[i] = true;
   }
-  json.member(kTrouble, reading.trouble).end_object();
+  json.member(kTrouble, trouble).end_object();
   return json.take();
 }
 
@@ -179,15 +163,13 @@ std::string HomeAssistant::topic_of(std::string_view address, std::string_view n
 }
 
 HomeAssistant::Update HomeAssistant::update(const HostModel& host, std::chrono::system_clock::time_point time) {
-  const Seconds now{std::chrono::duration<double>(time.time_since_epoch()).count()};
   Update update;
   for (auto& [address, device] : devices_) device.present = false;
   for (const GpuModel& gpu : host.gpus) {
-    const Reading reading{gpu, now, snapshot::trouble_of(gpu, now)};
     Device& device = devices_[gpu.gpu.address];
     device.present = true;
     device.entities.resize(entities().size());
-    std::string state = state_of(reading, time, device.entities);
+    std::string state = state_of(gpu, time, device.entities);
     // A sleeping GPU has no values. What an earlier run of this program described must not lose its entities now.
     const std::string status = topic_of(gpu.gpu.address, "status");
     if (gpu.suspended.value_or(false) && !retained_.contains(status)) continue;
