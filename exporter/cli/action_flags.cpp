@@ -50,15 +50,9 @@ void take_events(Options& to, const Setting& given) {
 void add_action_flags(std::vector<CommandFlag>& flags) {
   using To = Options&;
   using Given = const Setting&;
-  std::vector<std::string_view> commands;  // of the flags that follow
-  const auto add = [&](std::string name, std::string placeholder, std::string default_value, std::string help,
-                       std::function<void(To, Given)> take) {
-    flags.push_back({std::move(name), std::move(placeholder), std::move(default_value), std::move(help),
-                     std::move(take), commands});
-    flags.back().repeatable = flags.back().placeholder == "LIST";
-  };
+  AddFlag add{flags};
 
-  commands = {"trace record"};
+  add.commands = {"trace record"};
   add("o", "FILE", "gpu.pftrace", "the trace, for ui.perfetto.dev",
       [](To to, Given given) { to.trace.output = given.file(); });
   add("duration", "TIME", "", "such as 10s or 2m", [](To to, Given given) {
@@ -90,7 +84,7 @@ void add_action_flags(std::vector<CommandFlag>& flags) {
   add("path.tracefs", "DIR", "", "where tracefs is mounted",
       [](To to, Given given) { to.trace.recorder.tracefs = given.file(); });
 
-  commands = {"trace report"};
+  add.commands = {"trace report"};
   add("top", "N", "", "the N jobs that took longest, and why",
       [](To to, Given given) { to.trace.top = static_cast<std::size_t>(given.number(1, 1'000'000)); });
   add("histogram", "WHICH", "", "queue, run or total", [](To to, Given given) {
@@ -102,7 +96,7 @@ void add_action_flags(std::vector<CommandFlag>& flags) {
     to.trace.by = kWords[given.one_of(kWords)];
   });
 
-  commands = {"trace timeline"};
+  add.commands = {"trace timeline"};
   add("width", "N", "100", "columns of the terminal",
       [](To to, Given given) { to.trace.width = static_cast<std::size_t>(given.number(40, 1000)); });
   add("from", "TIME", "", "from here, since the first event",
@@ -110,12 +104,12 @@ void add_action_flags(std::vector<CommandFlag>& flags) {
   add("to", "TIME", "", "to here, since the first event",
       [](To to, Given given) { to.trace.to_seconds = seconds(given); });
 
-  commands = {"trace export"};
+  add.commands = {"trace export"};
   add("format", "csv", "csv", "what it becomes; the file itself is a Perfetto trace", [](To, Given given) {
     static_cast<void>(given.choice<bool>({{"csv", true}}));
   });
 
-  commands = {"level-zero run"};
+  add.commands = {"level-zero run"};
   add("csv", "FILE", "", "one line for each call: process 42 writes run_pid42.csv if FILE is run.csv",
       [](To to, Given given) { to.level_zero.csv = given.file(); });
   add("log", "FILE", "", "the same, compact: run_pid42.log",
@@ -126,11 +120,11 @@ void add_action_flags(std::vector<CommandFlag>& flags) {
       [](To to, Given given) { to.level_zero.stacks = static_cast<std::uint32_t>(given.number(1, 16)); });
   add("fail-on-leak", "", "", "exit with 1 if the program succeeds but leaks",
       [](To to, Given given) { to.level_zero.fail_on_leak = given.on(); });
-  commands = {"level-zero report"};
+  add.commands = {"level-zero report"};
   add("html", "FILE", "", "the same as HTML", [](To to, Given given) { to.level_zero.html = given.file(); });
   add("calls", "", "", "first one line for each call of a log",
       [](To to, Given given) { to.level_zero.calls = given.on(); });
-  commands = {"level-zero run", "level-zero list", "level-zero clean"};
+  add.commands = {"level-zero run", "level-zero list", "level-zero clean"};
   add("path.level-zero", "DIR", "", "where pages are",
       [](To to, Given given) { to.monitor.collector_options["path.level-zero"] = {given.file()}; });
 }

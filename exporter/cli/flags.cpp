@@ -110,41 +110,38 @@ void take_query_format(Options& to, const Setting& given) {
 void add_query_flags(std::vector<CommandFlag>& flags) {
   using To = Options&;
   using Given = const Setting&;
-  const auto add = [&flags](std::string name, std::string placeholder, std::string help,
-                            std::function<void(To, Given)> take) -> CommandFlag& {
-    return flags.emplace_back(
-        CommandFlag{std::move(name), std::move(placeholder), "", std::move(help), std::move(take), {"query"}});
-  };
-  add("fields", "LIST", "Print these fields: gpu.name,power.mean", [](To to, Given given) {
+  const AddFlag add{flags, {"query"}};
+  add("fields", "LIST", "", "Print these fields: gpu.name,power.mean", [](To to, Given given) {
     for (const Setting& word : given.each())
       read_text(word, [](const std::string& name) { query::required_field(name); });
     to.query.fields = given.words();
     if (to.query.fields.empty()) throw UsageError(given.origin + ": a value is missing");
-  }).repeatable = true;
-  add("list", "", "Print every field: its unit, its source, and whether this machine has it.",
+  });
+  add("list", "", "", "Print every field: its unit, its source, and whether this machine has it.",
       [](To to, Given given) { to.query.list = given.on(); });
-  add("query-gpu", "LIST",
-      "Print these fields of xpu-smi or nvidia-smi as xpu-smi does. Without a list, print them all.",
-      [](To to, Given given) {
-        to.query.xpu_fields = given.text();
-        if (!given.text().empty()) read_text(given, [](const std::string& names) { query::xpu_fields(names); });
-      })
-      .may_lack_value = true;
-  add("format", "csv|json", "csv (the default) or json; csv,noheader,nounits leaves out the header and the units.",
+  CommandFlag& query_gpu =
+      add("query-gpu", "LIST", "",
+          "Print these fields of xpu-smi or nvidia-smi as xpu-smi does. Without a list, print them all.",
+          [](To to, Given given) {
+            to.query.xpu_fields = given.text();
+            if (!given.text().empty()) read_text(given, [](const std::string& names) { query::xpu_fields(names); });
+          });
+  query_gpu.repeatable = false;
+  query_gpu.may_lack_value = true;
+  add("format", "csv|json", "", "csv (the default) or json; csv,noheader,nounits leaves out the header and the units.",
       take_query_format);
   for (const char* const name : {"loop", "l"})
-    add(name, "DURATION", name[1] == '\0' ? "The same." : "Print again after this time, 1s if it is not given.",
+    add(name, "DURATION", "", name[1] == '\0' ? "The same." : "Print again after this time, 1s if it is not given.",
         take_loop)
         .may_lack_value = true;
-  add("loop-ms", "N", "The same in milliseconds.",
+  add("loop-ms", "N", "", "The same in milliseconds.",
       [](To to, Given given) { to.query.loop = std::chrono::milliseconds(given.number(1, 1'000'000'000)); });
-  add("c", "N", "The same as --count.", take_count);
+  add("c", "N", "", "The same as --count.", take_count);
   for (const char* const name : {"id", "i"})
-    add(name, "LIST", name[1] == '\0' ? "The same." : "Only these GPUs: number (1 is card1) or PCI address.",
-        [](To to, Given given) { to.query.ids = given.words(); })
-        .repeatable = true;
+    add(name, "LIST", "", name[1] == '\0' ? "The same." : "Only these GPUs: number (1 is card1) or PCI address.",
+        [](To to, Given given) { to.query.ids = given.words(); });
   for (const char* const name : {"file", "f"})
-    add(name, "FILE", name[1] == '\0' ? "The same." : "Write to this file instead of standard output.",
+    add(name, "FILE", "", name[1] == '\0' ? "The same." : "Write to this file instead of standard output.",
         [](To to, Given given) { to.query.file = given.file(); });
 }
 
@@ -189,13 +186,7 @@ std::vector<CommandFlag> make_flags() {
   std::vector<CommandFlag> flags;
   using To = Options&;
   using Given = const Setting&;
-  const auto add = [&flags](std::string name, std::string placeholder, std::string default_value, std::string help,
-                            std::function<void(To, Given)> take,
-                            std::vector<std::string_view> commands = {}) -> CommandFlag& {
-    return flags.emplace_back(CommandFlag{std::move(name), std::move(placeholder), std::move(default_value),
-                                          std::move(help), std::move(take), std::move(commands)});
-  };
-
+  const AddFlag add{flags};
   add("web.listen-address", "ADDRESS", ":10068",
       "Address to listen on: :PORT (all addresses), HOST:PORT, [IPV6]:PORT or unix:/PATH; port 0 selects a free one.",
       take_listen_addresses)
@@ -281,63 +272,65 @@ std::vector<CommandFlag> make_flags() {
   add("log.format", "FORMAT", "logfmt", "logfmt or json.", [](To to, Given given) {
     to.log_format = given.choice<LogFormat>({{"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}});
   });
+  const AddFlag of_stats{flags, {"stats"}}, of_top{flags, {"top"}}, of_flights{flags, {"flights"}};
+  const AddFlag of_clients{flags, {"top", "flights"}};  // of other exporters
   const auto take_json = [](To to, Given given) { to.json = given.on(); };
-  add("json", "", "", "Print JSON.", take_json, {"list", "doctor", "flights"});
-  add("json", "", "", "The same as --format json.", take_json, {"stats", "query"});
-  add("bug", "FILE", "",
+  AddFlag{flags, {"list", "doctor", "flights"}}("json", "", "", "Print JSON.", take_json);
+  AddFlag{flags, {"stats", "query"}}("json", "", "", "The same as --format json.", take_json);
+  AddFlag{flags, {"doctor"}}(
+      "bug", "FILE", "",
       "Write what a report of a kernel bug needs to this new archive (.tar.zst): a capture, doctor's report, the "
       "drivers' lines of the kernel log, error state or core dump; names masked.",
-      [](To to, Given given) { to.bug_file = given.file(); }, {"doctor"});
-  add("format", stats_format_names(), "table", "Output format; docs/commands.md describes each.", take_stats_format,
-      {"stats"});
-  add("template", "TEXT", "",
-      "Print this text for each GPU, with the fields of query in braces: '{engine.video.busy}% {power.mean}W'.",
-      take_template, {"stats"});
-  add("o", "FILE", "", "Write each reading to this file, which it replaces as a whole.",
-      [](To to, Given given) { to.stats.file = given.file() == "-" ? "" : given.file(); }, {"stats"});
-  add("interval", "DURATION", "1s", "Time between readings. If given, a stream is printed.", take_interval, {"stats"});
-  add("interval", "DURATION", "1s", "Time between readings.", take_interval, {"top"});
-  add("count", "N", "", "Number of readings. Without --count, --for and --interval, one is printed.", take_count,
-      {"stats"});
-  add("count", "N", "", "Number of readings. Without it one, or with --loop no limit.", take_count, {"query"});
-  add("for", "DURATION", "", "Print a stream of readings for this long.",
-      [](To to, Given given) { to.stats.duration = given.duration(1ms); }, {"stats"});
-  add("summary", "", "enabled",
-      "After a stream, print minimum, mean, maximum and 95th percentile of each value to standard error.",
-      [](To to, Given given) { to.stats.summary = given.on(); }, {"stats"})
+      [](To to, Given given) { to.bug_file = given.file(); });
+  of_stats("format", stats_format_names(), "table", "Output format; docs/commands.md describes each.",
+           take_stats_format);
+  of_stats("template", "TEXT", "",
+           "Print this text for each GPU, with the fields of query in braces: '{engine.video.busy}% {power.mean}W'.",
+           take_template);
+  of_stats("o", "FILE", "", "Write each reading to this file, which it replaces as a whole.",
+           [](To to, Given given) { to.stats.file = given.file() == "-" ? "" : given.file(); });
+  of_stats("interval", "DURATION", "1s", "Time between readings. If given, a stream is printed.", take_interval);
+  of_top("interval", "DURATION", "1s", "Time between readings.", take_interval);
+  of_stats("count", "N", "", "Number of readings. Without --count, --for and --interval, one is printed.", take_count);
+  AddFlag{flags, {"query"}}("count", "N", "", "Number of readings. Without it one, or with --loop no limit.",
+                            take_count);
+  of_stats("for", "DURATION", "", "Print a stream of readings for this long.",
+           [](To to, Given given) { to.stats.duration = given.duration(1ms); });
+  of_stats("summary", "", "enabled",
+           "After a stream, print minimum, mean, maximum and 95th percentile of each value to standard error.",
+           [](To to, Given given) { to.stats.summary = given.on(); })
       .negatable = true;
-  add("once", "", "", "Print one frame, as plain text if standard output is not a terminal.",
-      [](To to, Given given) { to.top.once = given.on(); }, {"top"});
-  add("cacert", "FILE", "", "Trust the certificates of this file instead of the system's, as in curl.",
-      [](To to, Given given) { to.top.client.cacert = given.file(); }, {"top", "flights"});
-  add("cert", "FILE", "", "Client certificate (PEM).", [](To to, Given given) { to.top.client.cert = given.file(); },
-      {"top", "flights"});
-  add("key", "FILE", "", "Its private key (PEM).", [](To to, Given given) { to.top.client.key = given.file(); },
-      {"top", "flights"});
-  add("user", "NAME:PASSWORD", "",
+  of_top("once", "", "", "Print one frame, as plain text if standard output is not a terminal.",
+         [](To to, Given given) { to.top.once = given.on(); });
+  of_clients("cacert", "FILE", "", "Trust the certificates of this file instead of the system's, as in curl.",
+             [](To to, Given given) { to.top.client.cacert = given.file(); });
+  of_clients("cert", "FILE", "", "Client certificate (PEM).",
+             [](To to, Given given) { to.top.client.cert = given.file(); });
+  of_clients("key", "FILE", "", "Its private key (PEM).", [](To to, Given given) { to.top.client.key = given.file(); });
+  of_clients(
+      "user", "NAME:PASSWORD", "",
       "User for basic authentication. Without :PASSWORD, the command asks for the password. Unlike the command line, "
-      "the "
-      "environment hides it from other users.",
-      [](To to, Given given) { to.top.client.user = given.text(); }, {"top", "flights"});
-  add("insecure", "", "", "Do not check the certificates of hosts.",
-      [](To to, Given given) { to.top.client.insecure = given.on(); }, {"top", "flights"});
-  add("max-time", "DURATION", "5s", "Maximum time for a host's answer.",
-      [](To to, Given given) { to.top.client.max_time = given.duration(10ms); }, {"top", "flights"});
-  add("number", "N", "", "Print this flight instead of the list.",
-      [](To to, Given given) { to.flights.number = given.number(1, std::numeric_limits<std::uint64_t>::max()); },
-      {"flights"});
-  add("format", "jsonl|pftrace", "jsonl", "JSON lines, or a trace for ui.perfetto.dev and trace report.",
-      [](To to, Given given) {
-        to.flights.trace = given.choice<bool>({{"jsonl", false}, {"pftrace", true}});
-      },
-      {"flights"});
-  add("o", "FILE", "", "Write the flight to this new file instead of standard output.",
-      [](To to, Given given) { to.flights.file = given.file() == "-" ? "" : given.file(); }, {"flights"});
+      "the environment hides it from other users.",
+      [](To to, Given given) { to.top.client.user = given.text(); });
+  of_clients("insecure", "", "", "Do not check the certificates of hosts.",
+             [](To to, Given given) { to.top.client.insecure = given.on(); });
+  of_clients("max-time", "DURATION", "5s", "Maximum time for a host's answer.",
+             [](To to, Given given) { to.top.client.max_time = given.duration(10ms); });
+  of_flights("number", "N", "", "Print this flight instead of the list.", [](To to, Given given) {
+    to.flights.number = given.number(1, std::numeric_limits<std::uint64_t>::max());
+  });
+  of_flights("format", "jsonl|pftrace", "jsonl", "JSON lines, or a trace for ui.perfetto.dev and trace report.",
+             [](To to, Given given) {
+               to.flights.trace = given.choice<bool>({{"jsonl", false}, {"pftrace", true}});
+             });
+  of_flights("o", "FILE", "", "Write the flight to this new file instead of standard output.",
+             [](To to, Given given) { to.flights.file = given.file() == "-" ? "" : given.file(); });
 #ifdef IGPU_STATIC
-  add("remove", "", "", "Take away what setup installed.", [](To to, Given given) { to.setup.remove = given.on(); },
-      {"setup"});
-  add("dry-run", "", "", "Only print what would be done.", [](To to, Given given) { to.setup.dry_run = given.on(); },
-      {"setup"});
+  const AddFlag of_setup{flags, {"setup"}};
+  of_setup("remove", "", "", "Take away what setup installed.",
+           [](To to, Given given) { to.setup.remove = given.on(); });
+  of_setup("dry-run", "", "", "Only print what would be done.",
+           [](To to, Given given) { to.setup.dry_run = given.on(); });
 #endif
   add_query_flags(flags);
   add_action_flags(flags);

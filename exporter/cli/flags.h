@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 // The one table of commands and of their flags: what the command line, the environment, --help and so the man pages and
@@ -16,11 +17,13 @@ struct Options;
 struct Setting;
 
 struct CommandFlag {
+  using Take = std::function<void(Options& to, const Setting& given)>;
+
   std::string name;           // without dashes: "web.listen-address"
   std::string placeholder;    // "ADDRESS"; "" for a switch
   std::string default_value;  // as it would be written; "" if there is none to show
   std::string help;
-  std::function<void(Options&, const Setting&)> take;  // reads what was given; throws UsageError
+  Take take;                                    // reads what was given; throws UsageError
   std::vector<std::string_view> commands = {};  // the only ones that accept it: "stats", "trace record"; empty: all
   bool repeatable = false;
   bool negatable = false;       // a switch that --no-NAME turns off
@@ -30,6 +33,24 @@ struct CommandFlag {
   bool is_for(std::string_view command) const;  // also if it is for all
   bool is_only_for(std::string_view command) const;
   std::string dashed() const { return (name.size() == 1 ? "-" : "--") + name; }
+};
+
+// Adds a flag for these commands; for all, if there are none.
+struct AddFlag {
+  std::vector<CommandFlag>& flags;
+  std::vector<std::string_view> commands = {};
+
+  CommandFlag& operator()(std::string name, std::string placeholder, std::string default_value, std::string help,
+                          CommandFlag::Take take) const {
+    const bool list = placeholder == "LIST";
+    return flags.emplace_back(CommandFlag{.name = std::move(name),
+                                          .placeholder = std::move(placeholder),
+                                          .default_value = std::move(default_value),
+                                          .help = std::move(help),
+                                          .take = std::move(take),
+                                          .commands = commands,
+                                          .repeatable = list});
+  }
 };
 
 struct ExitStatus {

@@ -30,15 +30,7 @@ std::string own_name() { return std::string(kIntelGpuTop); }
 void add_intel_gpu_top_flags(std::vector<CommandFlag>& flags) {
   using To = Options&;
   using Given = const Setting&;
-  const auto add = [&](std::string name, std::string placeholder, std::string default_value, std::string help,
-                       std::function<void(To, Given)> take) {
-    flags.push_back({std::move(name),
-                     std::move(placeholder),
-                     std::move(default_value),
-                     std::move(help),
-                     std::move(take),
-                     {kIntelGpuTop}});
-  };
+  const AddFlag add{flags, {kIntelGpuTop}};
   const auto output = [](Output chosen) { return [chosen](To to, Given) { to.intel_gpu_top.output = chosen; }; };
   add("J", "", "", "Print JSON. Of -J, -c and -l the last one counts.", output(Output::json));
   add("c", "", "", "Print CSV.", output(Output::csv));
