@@ -291,11 +291,9 @@ std::vector<CommandFlag> make_flags() {
            [](To to, Given given) { to.stats.file = given.file() == "-" ? "" : given.file(); });
   of_stats("interval", "DURATION", "1s", "Time between readings. If given, a stream is printed.", take_interval);
   of_top("interval", "DURATION", "1s", "Time between readings.", take_interval);
-  of_stats("count", "N", "", "Number of readings. Without --count, --for and --interval, one is printed.", take_count);
+  of_stats("count", "N", "", "Number of readings. Without --count and --interval, one is printed.", take_count);
   AddFlag{flags, {"query"}}("count", "N", "", "Number of readings. Without it one, or with --loop no limit.",
                             take_count);
-  of_stats("for", "DURATION", "", "Print a stream of readings for this long.",
-           [](To to, Given given) { to.stats.duration = given.duration(1ms); });
   of_stats("summary", "", "enabled",
            "After a stream, print minimum, mean, maximum and 95th percentile of each value to standard error.",
            [](To to, Given given) { to.stats.summary = given.on(); })

@@ -27,7 +27,7 @@ void finish_stats(const Settings& settings, Options& options) {
   }
   if (!stats.file.empty() && !stats_format(stats.format).alone)
     settings.find("o")->refuse("can hold one reading only; redirect standard output for --format " + stats.format);
-  if (!stats.count && !settings.has("interval") && !stats.duration) stats.count = 1;
+  if (!stats.count && !settings.has("interval")) stats.count = 1;
 }
 
 void finish_query(const Settings& settings, QueryOptions& query, bool json) {

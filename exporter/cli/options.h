@@ -24,9 +24,8 @@ struct StatsOptions {
   std::string text;              // of --template
   std::string file;              // that each reading replaces; "": standard output
   Nanoseconds interval = std::chrono::seconds(1);
-  std::optional<std::uint64_t> count;   // nullopt: unlimited
-  std::optional<Nanoseconds> duration;  // of the stream
-  bool summary = true;                  // on standard error, after a stream
+  std::optional<std::uint64_t> count;  // nullopt: unlimited
+  bool summary = true;                 // on standard error, after a stream
 };
 
 struct QueryOptions {

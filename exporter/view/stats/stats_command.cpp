@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "cli/commands.h"
 #include "igpu/monitor.h"
@@ -20,16 +21,10 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using Outcome = StatsOutput::Outcome;
 
-std::string seconds_text(SteadyClock::duration duration) {
-  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(duration).count()) + " s";
-}
-
-std::string progress_text(std::uint64_t readings, SteadyClock::duration elapsed, const StatsOptions& options) {
+std::string progress_text(std::uint64_t readings, SteadyClock::duration elapsed, std::optional<std::uint64_t> count) {
   std::string text = std::to_string(readings) + (readings == 1 ? " reading" : " readings");
-  if (options.count) text += " of " + std::to_string(*options.count);
-  text += " in " + seconds_text(elapsed);
-  if (options.duration) text += " of " + seconds_text(*options.duration);
-  return text;
+  if (count) text += " of " + std::to_string(*count);
+  return text + " in " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(elapsed).count()) + " s";
 }
 
 // The windows of the values are as long as the interval, unless the user chose otherwise. The machine's processors are
@@ -70,8 +65,6 @@ int stats(const Options& options) {
   for (; outcome == Outcome::goes_on && (!wanted.count || readings < *wanted.count); ++readings) {
     if (readings > 0) {
       next = std::max(next + wanted.interval, SteadyClock::now());
-      // Half an interval of tolerance: a reading takes time, and each of them is one interval's.
-      if (wanted.duration && next > start + *wanted.duration + wanted.interval / 2) break;
       outcome = output.wait_until(next);
       if (outcome != Outcome::goes_on) break;
     }
@@ -91,7 +84,7 @@ int stats(const Options& options) {
         summary.add(device, column, value);
       });
     }
-    progress.show(progress_text(readings + 1, now - start, wanted));
+    progress.show(progress_text(readings + 1, now - start, wanted.count));
   }
   progress.end();
   if (outcome == Outcome::reader_gone) return EXIT_SUCCESS;  // it has what it wanted
