@@ -104,11 +104,6 @@ void add_action_flags(std::vector<CommandFlag>& flags) {
   add("to", "TIME", "", "to here, since the first event",
       [](To to, Given given) { to.trace.to_seconds = seconds(given); });
 
-  add.commands = {"trace export"};
-  add("format", "csv", "csv", "what it becomes; the file itself is a Perfetto trace", [](To, Given given) {
-    static_cast<void>(given.choice<bool>({{"csv", true}}));
-  });
-
   add.commands = {"level-zero run"};
   add("csv", "FILE", "", "one line for each call: process 42 writes run_pid42.csv if FILE is run.csv",
       [](To to, Given given) { to.level_zero.csv = given.file(); });

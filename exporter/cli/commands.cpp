@@ -8,29 +8,23 @@ namespace igpu::exporter {
 namespace {
 
 constexpr std::size_t kAny = ~std::size_t{0};
-constexpr std::string_view kWhichTrace = "which file of trace record?";
 constexpr ExitStatus kInvalidFlag{"2", "A flag is invalid."};
 
-std::vector<Command> trace_actions() {
+// An action that reads a trace.
+Command of_trace(std::string_view name, std::string_view help) {
   return {
-      {.name = "record",
-       .help = "record jobs until ^C or until the command ends",
-       .operands = "[FLAGS] [-- COMMAND]",
-       .missing = "no command after --",
-       .program = Command::Program::behind_dashes},
-      {.name = "report",
-       .help = "losses, times and outcomes, or what a flag selects",
-       .operands = "FILE",
-       .least = 1,
-       .most = 1,
-       .missing = kWhichTrace},
-      {.name = "timeline",
-       .help = "lanes of text: what ran, what waited",
-       .operands = "FILE",
-       .least = 1,
-       .most = 1,
-       .missing = kWhichTrace},
-      {.name = "export", .help = "another format", .operands = "FILE", .least = 1, .most = 1, .missing = kWhichTrace}};
+      .name = name, .help = help, .operands = "FILE", .least = 1, .most = 1, .missing = "which file of trace record?"};
+}
+
+std::vector<Command> trace_actions() {
+  return {{.name = "record",
+           .help = "record jobs until ^C or until the command ends",
+           .operands = "[FLAGS] [-- COMMAND]",
+           .missing = "no command after --",
+           .program = Command::Program::behind_dashes},
+          of_trace("report", "losses, times and outcomes, or what a flag selects"),
+          of_trace("timeline", "lanes of text: what ran, what waited"),
+          of_trace("export", "a row of CSV for each job")};
 }
 
 std::vector<Command> level_zero_actions() {

@@ -153,7 +153,7 @@ def cases():
         ("--workload.rules stats --form", set()), ("--workload.rules trace doctor --js", {"--json"}),
         ("trace ", {"record", "report", "timeline", "export"}), ("trace report ", files), ("trace record --ma", {"--max-rate", "--max-size"}),
         ("trace record -o ", files), ("trace record -o x --class vid", {"video", "video_enhance"}),
-        ("trace export --format ", {"csv"}), ("trace report --histogram ", {"queue", "run", "total"}),
+        ("trace report --histogram ", {"queue", "run", "total"}),
         ("trace report --by=", {"engine", "context", "process", "workload"}), ("trace record -- mkfif", {"mkfifo"}),
         ("level-zero ", {"run", "list", "report", "csv", "clean", "install"}), ("level-zero install ", {"sub"}),
         ("level-zero run --csv x -- mkfif", {"mkfifo"}), ("level-zero run -- cat we", {"web.yml"})]

@@ -62,7 +62,7 @@ TEST_CASE("flags of report, timeline and export") {
   CHECK(trace({"report", "f", "--top", "5"}).top == 5);
   CHECK(trace({"report", "--histogram", "run", "f"}).histogram == TraceArguments::Histogram::run);
   CHECK(trace({"timeline", "f", "--from", "10ms"}).from_seconds == 0.01);
-  CHECK(trace({"export", "f", "--format", "csv"}).file == "f");
+  CHECK(trace({"export", "f"}).file == "f");
   CHECK(parse({}).action == nullptr);
   CHECK(parse({"record", "--help"}).help);
 }
@@ -83,7 +83,6 @@ TEST_CASE("invalid arguments are refused with what is allowed") {
   CHECK(mentions(refused({"report", "a", "--cpu"}), "--cpu is a flag of trace record"));
   CHECK(mentions(refused({"report", "a", "--by", "colour"}), "engine, context, process"));
   CHECK(mentions(refused({"record", "--cpu=2"}), "neither true nor false"));
-  CHECK(mentions(refused({"export", "a", "--format", "json"}), "none of csv"));
   CHECK(mentions(refused({"timeline", "a", "--from", "2s", "--to", "1s"}), "before"));
   CHECK(mentions(refused({"reprot"}), "did you mean report?"));
   CHECK(mentions(refused({"record", "--bogus"}), "unknown flag --bogus"));
