@@ -165,8 +165,8 @@ def main():
         os.makedirs(share)
         os.chmod(share, 0o755)
         prepare(share, work)
-        text = output(f"{SOURCE}/tests/vm/rig/run", "multi", "--share", share, "--time", "800", "--cmd",
-                      "python3 /share/matrix.py", timeout=800)
+        text = output(f"{SOURCE}/tests/vm/rig/run", "multi", "--share", share, "--time", "1650", "--cmd",
+                      "python3 /share/matrix.py", timeout=1650)
         print(text)
         results = json.loads(text.splitlines()[-1])
     finally:
