@@ -89,7 +89,7 @@ std::string product_name(const Gpu& gpu) {
   return name.empty() ? "Intel GPU" : clean_text(name, kMaxNameBytes);
 }
 
-// False: null, as nobody can say.
+// False: null, as nobody can say, or as it is a text: sensors have numbers.
 bool write_value(JsonWriter& json, const Entity& entity, const GpuModel& gpu, const std::string& trouble) {
   const bool knows_problems = gpu.hang_captured || gpu.wedged || gpu.survivability || !gpu.faults.empty();
   if (!entity.field && (knows_problems || !trouble.empty())) {
@@ -97,12 +97,13 @@ bool write_value(JsonWriter& json, const Entity& entity, const GpuModel& gpu, co
     return true;
   }
   const Reading<Scalar> value = entity.field ? igpu::value_of(gpu, *entity.field) : Absent{};
-  if (!value) {
+  const double* const number = value ? std::get_if<double>(&*value) : nullptr;
+  if (number == nullptr) {
     json.null();
     return false;
   }
   const double scale = std::pow(10, std::max(2, entity.decimals + 1));
-  json.value(std::round(std::get<double>(*value) * entity.factor * scale) / scale + 0.0);  // no negative zero
+  json.value(std::round(*number * entity.factor * scale) / scale + 0.0);  // no negative zero
   return true;
 }
 
