@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <iterator>
 
 #include "server/pages/embedded/doctor_js.h"
@@ -21,7 +22,7 @@ namespace igpu::exporter {
 namespace {
 
 struct Asset {
-  std::string_view path, content_type;
+  std::string_view name, content_type;
   std::string_view bytes;
 };
 
@@ -32,22 +33,40 @@ std::string_view text_of(const std::array<unsigned char, Size>& bytes) {
 
 constexpr std::string_view kScript = "text/javascript; charset=utf-8";
 const Asset kAssets[] = {
-    {"/assets/page.js", kScript, text_of(page_js)},
-    {"/assets/dom.js", kScript, text_of(dom_js)},
-    {"/assets/doctor.js", kScript, text_of(doctor_js)},
-    {"/assets/gpu.js", kScript, text_of(gpu_js)},
-    {"/assets/lines.js", kScript, text_of(lines_js)},
-    {"/assets/users.js", kScript, text_of(users_js)},
-    {"/assets/page.css", "text/css; charset=utf-8", text_of(page_css)},
-    {"/assets/icon.svg", "image/svg+xml", text_of(icon_svg)},
+    {"page.js", kScript, text_of(page_js)},
+    {"dom.js", kScript, text_of(dom_js)},
+    {"doctor.js", kScript, text_of(doctor_js)},
+    {"gpu.js", kScript, text_of(gpu_js)},
+    {"lines.js", kScript, text_of(lines_js)},
+    {"users.js", kScript, text_of(users_js)},
+    {"page.css", "text/css; charset=utf-8", text_of(page_css)},
+    {"icon.svg", "image/svg+xml", text_of(icon_svg)},
 };
 
+constexpr std::string_view kFolder = "/assets/";
+
+// "4711/" of "/assets/4711/page.js": other bytes have another name, so a browser never asks twice for the same.
+const std::string& version_folder() {
+  static const std::string folder = [] {
+    std::size_t all = 0;
+    for (const Asset& asset : kAssets) all = all * 31 + std::hash<std::string_view>()(asset.bytes);
+    return std::to_string(all) + "/";
+  }();
+  return folder;
+}
+
+bool is_versioned(std::string_view path) { return path.substr(kFolder.size()).starts_with(version_folder()); }
+
 const Asset* find(std::string_view path) {
-  const auto* const found = std::ranges::find_if(kAssets, [&](const Asset& asset) { return asset.path == path; });
+  if (!path.starts_with(kFolder)) return nullptr;
+  path.remove_prefix(kFolder.size() + (is_versioned(path) ? version_folder().size() : 0));
+  const auto* const found = std::ranges::find(kAssets, path, &Asset::name);
   return found == std::end(kAssets) ? nullptr : found;
 }
 
 }  // namespace
+
+std::string Assets::folder() { return std::string(kFolder.substr(1)) + version_folder(); }
 
 bool Assets::has(std::string_view path) { return find(path) != nullptr; }
 
@@ -56,7 +75,8 @@ bool Assets::answer(const HttpRequest& request, HttpResponse& response) {
   if (asset == nullptr) return false;
   response.content_type = asset->content_type;
   response.headers.emplace_back("Vary", "Accept-Encoding");
-  response.headers.emplace_back("Cache-Control", "no-cache");  // the next version of the program has other files
+  response.headers.emplace_back("Cache-Control",
+                                is_versioned(request.path()) ? "max-age=31536000, immutable" : "no-cache");
   if (!accepts_gzip(request.list_header("Accept-Encoding"))) {
     response.body = asset->bytes;
     return true;

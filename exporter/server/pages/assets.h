@@ -15,9 +15,10 @@ namespace igpu::exporter {
 // Thread-safe.
 class Assets {
  public:
-  // False: there is no file at that path ("/assets/page.js").
+  // False: there is no file at that path: "/assets/page.js", or in folder(), whose files browsers keep.
   bool answer(const HttpRequest& request, HttpResponse& response);
   static bool has(std::string_view path);
+  static std::string folder();  // "assets/4711/": another one for each version of the files
 
  private:
   std::once_flag once_;

@@ -6,6 +6,7 @@
 
 #include "igpu/words.h"
 #include "platform/build_info.h"
+#include "server/pages/assets.h"
 #include "text/ascii.h"
 #include "text/unicode.h"
 #include "view/report/fixes.h"
@@ -194,11 +195,12 @@ std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpu
   html.markup("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
   html.text(title).markup(
       "</title>\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"assets/icon.svg\">\n"
-      "<link rel=\"stylesheet\" href=\"assets/page.css\">\n");
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"");
+  const std::string assets = Assets::folder();
+  html.text(assets).markup("icon.svg\">\n<link rel=\"stylesheet\" href=\"").text(assets).markup("page.css\">\n");
   for (const char* module : {"dom", "doctor", "gpu", "lines", "users"})  // fetched at once, not one after the other
-    html.markup("<link rel=\"modulepreload\" href=\"assets/").markup(module).markup(".js\">\n");
-  html.markup("<script type=\"module\" src=\"assets/page.js\"></script></head>\n<body>\n<header><h1>");
+    html.markup("<link rel=\"modulepreload\" href=\"").text(assets).markup(module).markup(".js\">\n");
+  html.markup("<script type=\"module\" src=\"").text(assets).markup("page.js\"></script></head>\n<body>\n<header><h1>");
   html.text(machine.empty() ? kProgramName : machine).markup("</h1><span id=\"summary\" class=\"dim\"></span>\n");
   html.markup("<nav aria-label=\"Pages\"><a href=\"").text(telemetry_path);
   html.markup(

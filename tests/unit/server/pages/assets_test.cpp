@@ -58,6 +58,23 @@ TEST_CASE("every file of the folder is part of the program, and nothing else is 
   }
 }
 
+TEST_CASE("browsers keep what has the version of the files in its path, and ask again for the rest") {
+  Assets assets;
+  const auto caching = [&](const std::string& path) {
+    const HttpResponse response = get(assets, path);
+    for (const auto& [name, value] : response.headers)
+      if (name == "Cache-Control") return value;
+    return std::to_string(response.status);
+  };
+  const std::string folder = "/" + Assets::folder();
+  CHECK(Assets::has(folder + "page.js"));
+  CHECK(get(assets, folder + "page.js").content() == get(assets, "/assets/page.js").content());
+  CHECK(caching(folder + "page.js") == "max-age=31536000, immutable");
+  CHECK(caching("/assets/page.js") == "no-cache");
+  CHECK(caching("/assets/0123/page.js") == "404");
+  CHECK(caching(folder) == "404");
+}
+
 TEST_CASE("types are exact, because browsers are told not to guess") {
   Assets assets;
   CHECK(get(assets, "/assets/page.js").content_type.starts_with("text/javascript"));
