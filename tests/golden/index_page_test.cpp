@@ -9,6 +9,7 @@
 #include "fake/simulation/simulation.h"
 #include "igpu/monitor.h"
 #include "server/doctor/place.h"
+#include "server/pages/assets.h"
 #include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
@@ -36,7 +37,10 @@ std::string page_of(std::string_view profile) {
   std::string page = exporter::index_page("/metrics", monitor->gpus(), findings, PageView(result->lists()),
                                           Seconds{1e12},  // long after any fault
                                           exporter::place_of_grants(findings, kPlace, "/usr/bin/intel-gpu-exporter"));
-  return page.erase(page.find("<footer"));  // the version
+  page.erase(page.find("<footer"));  // the version
+  const std::string assets = exporter::Assets::folder();
+  for (std::size_t at = 0; (at = page.find(assets)) != std::string::npos;) page.replace(at, assets.size(), "assets/0/");
+  return page;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "server/pages/embedded/lines_js.h"
 #include "server/pages/embedded/page_css.h"
 #include "server/pages/embedded/page_js.h"
+#include "server/pages/embedded/start_js.h"
 #include "server/pages/embedded/users_js.h"
 #include "view/format/gzip.h"
 #include "view/format/negotiation.h"
@@ -33,6 +34,7 @@ std::string_view text_of(const std::array<unsigned char, Size>& bytes) {
 
 constexpr std::string_view kScript = "text/javascript; charset=utf-8";
 const Asset kAssets[] = {
+    {"start.js", kScript, text_of(start_js)},
     {"page.js", kScript, text_of(page_js)},
     {"dom.js", kScript, text_of(dom_js)},
     {"doctor.js", kScript, text_of(doctor_js)},

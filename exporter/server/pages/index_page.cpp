@@ -198,9 +198,12 @@ std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpu
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"");
   const std::string assets = Assets::folder();
   html.text(assets).markup("icon.svg\">\n<link rel=\"stylesheet\" href=\"").text(assets).markup("page.css\">\n");
-  for (const char* module : {"dom", "doctor", "gpu", "lines", "users"})  // fetched at once, not one after the other
+  for (const char* module :
+       {"page", "dom", "doctor", "gpu", "lines", "users"})  // fetched at once, not one after the other
     html.markup("<link rel=\"modulepreload\" href=\"").text(assets).markup(module).markup(".js\">\n");
-  html.markup("<script type=\"module\" src=\"").text(assets).markup("page.js\"></script></head>\n<body>\n<header><h1>");
+  html.markup("<script type=\"module\" src=\"")
+      .text(assets)
+      .markup("start.js\"></script></head>\n<body>\n<header><h1>");
   html.text(machine.empty() ? kProgramName : machine).markup("</h1><span id=\"summary\" class=\"dim\"></span>\n");
   html.markup("<nav aria-label=\"Pages\"><a href=\"").text(telemetry_path);
   html.markup(

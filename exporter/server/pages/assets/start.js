@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+// After the first paint.
+requestAnimationFrame(() => setTimeout(() => import('./page.js')));
