@@ -39,7 +39,7 @@ export function addFault(device, kind, time) {
   faults.set(device, known.slice(-64));
 }
 
-// Ends a reading: lines that left the page go, and points older than what is shown.
+// Ends a reading: drops lines that left the page, and what was read longer ago than is shown.
 export function forgetHidden() {
   for (const line of lines)
     if (!line.svg.isConnected) lines.delete(line);
@@ -111,7 +111,7 @@ export class Line {
     const close = () => {
       if (last !== undefined) area += `L${last},${kHeight}L${begin},${kHeight}Z`;
     };
-    const pause = Math.max(20, span / kColumns * 4);
+    const pause = Math.max(20, span / kColumns * 4);  // hidden, asleep, no answer
     shown.forEach((one, i) => {
       const step = x(one.time) + ',' + y(one.value);
       const gap = i === 0 || one.time - shown[i - 1].time > pause;
