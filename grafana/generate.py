@@ -41,7 +41,8 @@ HANGS = ("GPUs that hung or were reset in the last ten minutes, whose driver hol
 # Exporters that answer or not, including those with other job names that answered within six hours.
 UP = (f'(up{{job=~".*intel-gpu.*",{HOST}}} or up{{{HOST}}} and on ({NODE})'
       f" last_over_time(intel_gpu_exporter_build_info{{{HOST}}}[6h]))")
-DOWN = f"({UP} == 0)"
+# By a rule that keeps every twentieth of these samples: the rack's dashboard asks for six hours of a thousand hosts at each step.
+UP_RECORDED = UP.replace("intel_gpu_exporter_build_info", "instance:intel_gpu_exporter_build_info:seen")
 OURS = f"* on ({NODE}) group_left () group by ({NODE}) (intel_gpu_exporter_build_info{{{HOST}}})"
 
 
@@ -103,10 +104,12 @@ def dead(labels):
     return f"group by ({GPU}) (intel_gpu_wedged{{{labels}}} == 1 or intel_gpu_survivability_mode{{{labels}}} == 1)"
 
 
-def hung(labels):
-    """GPUs that lost work in the last ten minutes, whatever reports it, as IntelGpuHung says; and captured hangs until they are deleted."""
+def hung(labels, recorded=False):
+    """GPUs that lost work in the last ten minutes, whatever reports it, as IntelGpuHung says; and captured hangs until they are deleted.
+    `recorded`: by rules, where thousands of counters would take seconds."""
     faults = f'kind!~"wedged|firmware",{labels}'
-    return (f"group by ({GPU}) (time() - intel_gpu_last_fault_timestamp_seconds{{{faults}}} < 600 or increase(intel_gpu_hangs_total{{{faults}}}[10m]) > 0"
+    hangs = f"instance_device:intel_gpu_hangs:increase10m{{{faults}}}" if recorded else f"increase(intel_gpu_hangs_total{{{faults}}}[10m])"
+    return (f"group by ({GPU}) (time() - intel_gpu_last_fault_timestamp_seconds{{{faults}}} < 600 or {hangs} > 0"
             f" or increase(intel_gpu_resets_total{{{labels}}}[10m]) > 0 or intel_gpu_error_state{{{labels}}} == 1)")
 
 
@@ -342,24 +345,27 @@ def annotation(name, expression, color, title, text):
             "titleFormat": title, "textFormat": text, "tagKeys": "", "useValueForTime": "false"}
 
 
-LAST_FAULT = f"intel_gpu_last_fault_timestamp_seconds{{{HOST}}}"
-GAINED = " or ".join(f"increase(intel_gpu_{name}_total{{{HOST}}}[$__rate_interval]) > 0" for name in ("hangs", "resets"))
-ANNOTATIONS = [
-    # At the first fault of a kind its series begins; at every later one it changes.
-    annotation("Hangs", f"group by ({GPU}, kind) (changes({LAST_FAULT}[$__rate_interval]) > 0 or {LAST_FAULT} unless {LAST_FAULT} offset $__rate_interval or {GAINED})"
-               f' or label_replace({dead(HOST)}, "kind", "out of service", "", "")'
-               f' or label_replace(group by ({GPU}) (intel_gpu_error_state{{{HOST}}} == 1), "kind", "captured hang", "", "")',
-               "red", "{{kind}}", "{{instance}} {{device}}"),
-    annotation("Alerts", f'group by ({GPU}, alertname, severity) (ALERTS{{alertname=~"IntelGpu.*",alertstate="firing",{HOST}}})', "orange", "{{alertname}}", "{{severity}} {{instance}} {{device}}"),
-    annotation("Restarts", f"changes(process_start_time_seconds{{{HOST}}}[$__rate_interval]) > 0 and on ({NODE}) intel_gpu_exporter_build_info", "blue", "Exporter restarted", "{{instance}}")]
+def annotations(recorded):
+    """`recorded`: without counters, of which a thousand hosts have tens of thousands; IntelGpuHung does without them, too."""
+    last = f"intel_gpu_last_fault_timestamp_seconds{{{HOST}}}"
+    gained = "".join(f" or increase(intel_gpu_{name}_total{{{HOST}}}[$__rate_interval]) > 0" for name in ("hangs", "resets") if not recorded)
+    return [
+        # At the first fault of a kind its series begins; at every later one it changes.
+        annotation("Hangs", f"group by ({GPU}, kind) (changes({last}[$__rate_interval]) > 0 or {last} unless {last} offset $__rate_interval{gained})"
+                   f' or label_replace({dead(HOST)}, "kind", "out of service", "", "")'
+                   f' or label_replace(group by ({GPU}) (intel_gpu_error_state{{{HOST}}} == 1), "kind", "captured hang", "", "")',
+                   "red", "{{kind}}", "{{instance}} {{device}}"),
+        annotation("Alerts", f'group by ({GPU}, alertname, severity) (ALERTS{{alertname=~"IntelGpu.*",alertstate="firing",{HOST}}})', "orange", "{{alertname}}", "{{severity}} {{instance}} {{device}}"),
+        annotation("Restarts", f"changes(process_start_time_seconds{{{HOST}}}[$__rate_interval]) > 0 and on ({NODE}) intel_gpu_exporter_build_info", "blue", "Exporter restarted", "{{instance}}")]
 
 
 # Rows without data on most hosts: they need a collector that is off by default, or other hardware.
 CLOSED = {"Waiting", "Virtual functions", "NPU", "Level Zero programs"}
 
 
-def dashboard(uid, title, description, variables, rows, hours=1):
-    """rows: (title, [panel, ...]); panels run from left to right and wrap at 24 columns. Grafana keeps those of a closed row in it."""
+def dashboard(uid, title, description, variables, rows, hours=1, recorded=False):
+    """rows: (title, [panel, ...]); panels run from left to right and wrap at 24 columns. Grafana keeps those of a closed row in it.
+    `recorded`: panels read what rules keep of many hosts once a minute; without a limit Grafana asks for a point every scrape."""
     panels, every, y = [], [], 0
     for name, members in rows:
         closed = name in CLOSED
@@ -372,6 +378,8 @@ def dashboard(uid, title, description, variables, rows, hours=1):
             if x + position["w"] > 24:
                 x, y, tallest = 0, y + tallest, 0
             position.update(x=x, y=y)
+            if recorded and "$__rate_interval" not in json.dumps(member["targets"]):
+                member["maxDataPoints"] = 60 * hours
             x, tallest = x + position["w"], max(tallest, position["h"])
             (row["panels"] if closed else panels).append(member)
         y = end if closed else y + tallest
@@ -387,7 +395,7 @@ def dashboard(uid, title, description, variables, rows, hours=1):
                            *({"type": "panel", "id": kind, "name": kind, "version": ""} for kind in kinds)],
             "uid": uid, "title": title, "description": description, "tags": ["intel-gpu"], "schemaVersion": 39, "version": 1,
             "editable": True, "graphTooltip": 1, "refresh": "30s", "time": {"from": f"now-{hours}h", "to": "now"}, "timezone": "browser",
-            "fiscalYearStartMonth": 0, "weekStart": "", "annotations": {"list": ANNOTATIONS}, "timepicker": {}, "liveNow": False,
+            "fiscalYearStartMonth": 0, "weekStart": "", "annotations": {"list": annotations(recorded)}, "timepicker": {}, "liveNow": False,
             "links": [{"type": "dashboards", "title": "Intel GPU", "tags": ["intel-gpu"], "asDropdown": False, "includeVars": True, "keepTime": True,
                        "targetBlank": False, "icon": "external link", "tooltip": "", "url": ""}],
             "templating": {"list": [datasource_variable(), *(variable(*one) for one in variables), *more]}, "panels": panels}
@@ -418,10 +426,11 @@ def mapped(name, mappings, rename=None, width=None):
     return result
 
 
-def health_banner(labels=SELECT):
+def health_banner(labels=SELECT, recorded=False):
     """The first row: whether something is wrong, and where."""
-    down = f"topk(4, 2 * ({UP} == bool 0) > 0)"
-    gone, broken = hung(labels), dead(labels)
+    up = UP_RECORDED if recorded else UP
+    down = f"topk(4, 2 * ({up} == bool 0) > 0)"
+    gone, broken = hung(labels, recorded), dead(labels)
     stalled = f"max by ({WORKLOAD}) (max_over_time(channel:video_jobs:stall{{{HOST}}}[1m]))"
     slow = f'max by ({GPU}) (intel_gpu_throttled{{reason="any",{labels}}}) == 1'
     blind = f"group by ({NODE}) ({unread(HOST)})"
@@ -439,12 +448,12 @@ def health_banner(labels=SELECT):
         (f"topk(4, {named(slow, labels)})", "throttled: " + BY_GPU),
         (f"topk(4, {blind})", "{{instance}}: missing permissions or kernel features"),
         (f'-1 * count_values("n", {asleep})', "GPUs asleep: {{n}}"),
-        (f"0 * group(intel_gpu_exporter_build_info{{{HOST}}}) unless on () ({DOWN} or {broken} or {gone} or {stalled} or {slow} or {blind} or {alerts})", "nothing is wrong")],
+        (f"0 * group(intel_gpu_exporter_build_info{{{HOST}}}) unless on () ({up} == 0 or {broken} or {gone} or {stalled} or {slow} or {blind} or {alerts})", "nothing is wrong")],
         empty="no exporter answers: another data source, job or host?")])
 
 
 def faults_row(labels, recorded=False):
-    """What killed work, and when. `recorded`: by rules, where thousands of counters would take seconds."""
+    """What killed work, and when."""
     last = f"max by ({GPU}, kind) (intel_gpu_last_fault_timestamp_seconds{{{labels}}})"
     hangs, few_hangs = f"round(sum by ({GPU}, kind) (increase(intel_gpu_hangs_total{{{labels}}}[10m]))) > 0", None
     errors, few_errors = f"round(sum by ({GPU}, port, severity) (increase(intel_gpu_pcie_errors_total{{{labels}}}[10m]))) > 0", None
@@ -797,12 +806,12 @@ def rack():
     gpu_power = f"instance_device:intel_gpu_power:watts{{{HOST}}}"
     hottest = f"max by ({NODE}) (instance_device:intel_gpu_temperature_celsius:max{{{HOST}}})"
     slow = f'max by ({GPU}) (intel_gpu_throttled{{reason="any",{HOST}}}) == 1'
-    lost = f"({hung(HOST)} or {dead(HOST)})"
+    lost = f"({hung(HOST, True)} or {dead(HOST)})"
     power = f"sum by ({NODE}) ({gpu_power})"
     held = f"instance:intel_gpu_processes:count{{{HOST}}}"
     pictures = f'sum by ({WORKLOAD}) (rate(intel_gpu_workload_video_jobs_total{{workload!~"unattributed|other",{HOST}}}[$__rate_interval]))'
     whole = dashboard("intel-gpu-rack", "Intel GPU broadcast rack", "Many hosts that encode: load, the worst hosts, headroom. Reads what the recording rules keep.", [SITE, RACK, *HOSTS], [
-        health_banner(HOST),
+        health_banner(HOST, True),
         ("Channels", [
             series("Pictures by channel", "Jobs of the video engines by workload: one line a channel, flat when all is well. The eight that were least flat in the time range. A step down is a channel that drops pictures or has stopped. A picture is one job or more (docs/tracing.md).",
                    [target(f"({pictures}) and on ({WORKLOAD}) topk(8, 1 - min_over_time(({pictures})[$__range:15s] @ end()) / max_over_time(({pictures})[$__range:15s] @ end()))", BY_WORKLOAD)],
@@ -811,8 +820,8 @@ def rack():
         faults_row(HOST, True),
         ("The rack", [
             tiles("Hosts up", "Exporters that answer, of all that should. Red, with names, if one does not.", [
-                (f'2 * count_values("up", sum({UP})) * on () group_left (all) count_values("all", count({UP})) * on () group_left () (count({UP}) > bool sum({UP}))', "{{up}} of {{all}}"),
-                (f"topk(3, 2 * ({UP} == bool 0) > 0)", "{{instance}} is down")], 8, 4, (("green", None), ("red", 1)), "no exporter answers"),
+                (f'2 * count_values("up", sum({UP_RECORDED})) * on () group_left (all) count_values("all", count({UP_RECORDED})) * on () group_left () (count({UP_RECORDED}) > bool sum({UP_RECORDED}))', "{{up}} of {{all}}"),
+                (f"topk(3, 2 * ({UP_RECORDED} == bool 0) > 0)", "{{instance}} is down")], 8, 4, (("green", None), ("red", 1)), "no exporter answers"),
             tiles("Throttled", "GPUs that are throttled now, with their hosts.", [
                 (f"0 * group(intel_gpu_throttled{{{HOST}}}) unless on () ({slow})", "none"),
                 (f'count_values("n", count({slow}))', "GPUs: {{n}}"),
@@ -828,9 +837,9 @@ def rack():
             stat("Hottest", "The highest temperature of all GPUs.", f"max({hottest})", "celsius", HOT, 0, features="temperature", labels=HOST),
             *energy_stats(HOST, gpu_power),
             history("Video engines by host", "One row per host: the busy share of its video engines. No colour: asleep, no permission to read it, or down.",
-                    [target(f"{node_busy} or NaN * group by ({NODE}) ({UP})", BY_HOST)], "percentunit", 24, 14),
+                    [target(f"{node_busy} or NaN * group by ({NODE}) ({UP_RECORDED})", BY_HOST)], "percentunit", 24, 14),
             table("Every host", "All hosts, including those that sleep, cannot be read or do not answer.", [
-                target(f"max by ({NODE}) ({UP})", instant=True, table=True),
+                target(f"max by ({NODE}) ({UP_RECORDED})", instant=True, table=True),
                 target(f"max by ({NODE}) (intel_gpu_exporter_devices{{{HOST}}})", instant=True, table=True),
                 target(node_busy, instant=True, table=True), target(free, instant=True, table=True), target(power, instant=True, table=True),
                 target(hottest, instant=True, table=True),
@@ -861,7 +870,7 @@ def rack():
             series("Power by host", "GPU power: all hosts together and the seven highest.", [target(f"sum({power})", "all hosts"), target(top(power, NODE, 7), BY_HOST)], "watt", 12, features="power", labels=HOST),
             series("Processes on the GPUs", "All hosts together and the seven with the most: encoders and everything else that holds a GPU. A process that uses two GPUs counts once.",
                    [target(f"sum({held})", "all hosts"), target(top(held, NODE, 7), BY_HOST)], "short", 12, axis="processes", features="processes|process_engine_time", labels=HOST)]),
-        why_row(HOST + ',reason!="hardware"')], hours=3)
+        why_row(HOST + ',reason!="hardware"')], hours=3, recorded=True)
     # Every selector of a host, also those in the rows that all dashboards share.
     selector = json.dumps('cluster=~"$cluster"')[1:-1]
     return json.loads(json.dumps(whole).replace(selector, json.dumps('site=~"$site",rack=~"$rack",')[1:-1] + selector))
