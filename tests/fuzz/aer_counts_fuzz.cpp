@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "kernel/faults/aer_counts.h"
+#include "kernel/faults/fault_files.h"
 
 FUZZ_TARGET(aer_counts) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -9,7 +9,7 @@
 #include "fuzz/fuzz_target.h"
 #include "kernel/device/pci_address.h"
 #include "kernel/faults/fault_text.h"
-#include "kernel/faults/kernel_log_record.h"
+#include "kernel/faults/kernel_records.h"
 
 FUZZ_TARGET(kernel_log) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

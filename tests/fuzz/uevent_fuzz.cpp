@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "kernel/faults/uevent.h"
+#include "kernel/faults/kernel_records.h"
 
 FUZZ_TARGET(uevent) {
   const std::string_view message(reinterpret_cast<const char*>(data), size);

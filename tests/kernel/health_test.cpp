@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "kernel/device/drm_uapi.h"
-#include "kernel/faults/aer_counts.h"
+#include "kernel/faults/fault_files.h"
 #include "support/counted_calls.h"
 #include "support/fake_queue_faults.h"
 #include "support/sanitizers.h"

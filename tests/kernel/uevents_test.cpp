@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "igpu/unique_fd.h"
-#include "kernel/faults/uevent.h"
+#include "kernel/faults/kernel_records.h"
 #include "machine/kernel_messages.h"
 #include "machine/machine.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/scan.h"
 #include "collector/collector.h"
-#include "kernel/faults/uevent.h"
+#include "kernel/faults/kernel_records.h"
 #include "kernel/sysfs/connector_files.h"
 #include "machine/slow_reads.h"
 

@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "kernel/faults/aer_counts.h"
 #include "kernel/faults/driver_state.h"
+#include "kernel/faults/fault_files.h"
 #include "kernel/sysfs/runtime_pm.h"
 #include "metric/feature_report.h"
 

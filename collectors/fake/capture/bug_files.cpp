@@ -11,8 +11,8 @@
 
 #include "base/scan.h"
 #include "fake/capture/bug_text.h"
-#include "kernel/faults/core_dumps.h"
-#include "kernel/faults/kernel_log_record.h"
+#include "kernel/faults/fault_files.h"
+#include "kernel/faults/kernel_records.h"
 
 namespace igpu {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/scan.h"
 #include "igpu/words.h"
 #include "kernel/faults/fault_text.h"
-#include "kernel/faults/kernel_log_record.h"
+#include "kernel/faults/kernel_records.h"
 
 namespace igpu {
 namespace {

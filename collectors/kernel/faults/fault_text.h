@@ -10,7 +10,7 @@
 
 #include "igpu/device.h"
 #include "igpu/engine_class.h"
-#include "kernel/faults/kernel_log_record.h"
+#include "kernel/faults/kernel_records.h"
 
 // Parses what i915 and xe write into the kernel log about faults, from Linux 5.10 on: gt/intel_reset.c,
 // i915_gpu_error.c and gt/intel_gt_requests.c; xe_guc_submit.c, xe_gt.c, xe_device.c and xe_hw_error.c. The texts are

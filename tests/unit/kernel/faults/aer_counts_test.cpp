@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/faults/aer_counts.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <string>
 
 #include "kernel/faults/driver_state.h"
+#include "kernel/faults/fault_files.h"
 #include "support/test_machine.h"
 
 TEST_SUITE_BEGIN("aer_counts");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/faults/kernel_log_record.h"
-
 #include <doctest/doctest.h>
+
+#include "kernel/faults/kernel_records.h"
 
 using namespace igpu;
 using namespace std::chrono_literals;

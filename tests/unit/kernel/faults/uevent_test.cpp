@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/faults/uevent.h"
-
 #include <doctest/doctest.h>
 
+#include "kernel/faults/kernel_records.h"
 #include "support/fake_kernel_messages.h"
 
 using namespace igpu;
