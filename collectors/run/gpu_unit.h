@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "collector/collector.h"
-#include "kernel/sysfs/runtime_pm.h"
+#include "kernel/sysfs/pci_files.h"
 #include "run/configuration.h"
 #include "run/sleep_guard.h"
 

@@ -6,7 +6,6 @@
 
 #include "fuzz/fuzz_target.h"
 #include "kernel/clients/process.h"
-#include "kernel/clients/process_tree.h"
 
 FUZZ_TARGET(process_stat) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Process trees on the kernel that runs the tests: what is added up is what the kernel charges.
-#include "kernel/clients/process_tree.h"
-
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -17,6 +15,7 @@
 
 #include "base/tree_usage.h"
 #include "igpu/unique_fd.h"
+#include "kernel/clients/process.h"
 #include "support/child_process.h"
 #include "support/real_machine.h"
 

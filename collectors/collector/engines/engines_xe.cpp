@@ -14,7 +14,6 @@
 #include "collector/engines/engines.h"
 #include "collector/engines/engines_clients.h"
 #include "kernel/device/drm_query.h"
-#include "kernel/pmu/engine_busy.h"
 #include "kernel/pmu/engine_events.h"
 #include "kernel/pmu/pmu_format.h"
 #include "kernel/sriov/sriov_files.h"

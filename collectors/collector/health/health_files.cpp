@@ -7,7 +7,7 @@
 
 #include "kernel/faults/driver_state.h"
 #include "kernel/faults/fault_files.h"
-#include "kernel/sysfs/runtime_pm.h"
+#include "kernel/sysfs/pci_files.h"
 #include "metric/feature_report.h"
 
 namespace igpu {

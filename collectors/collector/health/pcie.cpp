@@ -2,7 +2,7 @@
 #include <array>
 
 #include "collector/collector.h"
-#include "kernel/sysfs/pcie_link.h"
+#include "kernel/sysfs/pci_files.h"
 #include "metric/feature_report.h"
 
 namespace igpu {

@@ -10,7 +10,7 @@
 #include "kernel/clients/gpu_access.h"
 #include "kernel/device/drm_query.h"
 #include "kernel/pmu/energy_sources.h"
-#include "kernel/pmu/engine_busy.h"
+#include "kernel/pmu/engine_events.h"
 #include "kernel/pmu/pmu_session.h"
 #include "kernel/sriov/sriov_files.h"
 #include "kernel/sysfs/gt_sysfs.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/shared/client_gains.h"
 
-#include "kernel/clients/client_engine_counter.h"
+#include "kernel/clients/client_ledger.h"
 
 namespace igpu {
 

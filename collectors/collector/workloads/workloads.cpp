@@ -26,7 +26,6 @@
 #include "kernel/clients/clients.h"
 #include "kernel/clients/container_names.h"
 #include "kernel/clients/process.h"
-#include "kernel/clients/process_tree.h"
 #include "kernel/clients/workload_naming.h"
 #include "kernel/device/engine_class.h"
 #include "machine/machine.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/clients/client_files.h"
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -8,9 +6,10 @@
 #include <utility>
 
 #include "base/scan.h"
+#include "kernel/clients/client_scan.h"
 #include "kernel/clients/drm_descriptor.h"
 #include "kernel/clients/fdinfo_text.h"
-#include "kernel/sysfs/numbered_path.h"
+#include "kernel/clients/process.h"
 
 namespace igpu {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/scan.h"
-#include "kernel/sysfs/numbered_path.h"
+#include "kernel/clients/process.h"
 
 namespace igpu {
 

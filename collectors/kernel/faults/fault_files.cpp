@@ -11,7 +11,7 @@
 #include "base/scan.h"
 #include "igpu/words.h"
 #include "kernel/clients/process.h"
-#include "kernel/sysfs/pcie_link.h"
+#include "kernel/sysfs/pci_files.h"
 
 namespace igpu {
 namespace {

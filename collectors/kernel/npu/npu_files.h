@@ -9,7 +9,7 @@
 #include "igpu/reading.h"
 #include "igpu/units.h"
 #include "kernel/sysfs/attribute.h"
-#include "kernel/sysfs/runtime_pm.h"
+#include "kernel/sysfs/pci_files.h"
 #include "machine/filesystem.h"
 
 namespace igpu {

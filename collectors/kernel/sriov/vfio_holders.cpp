@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/scan.h"
+#include "kernel/clients/process.h"
 #include "kernel/device/pci_address.h"
-#include "kernel/sysfs/numbered_path.h"
 
 namespace igpu {
 namespace {

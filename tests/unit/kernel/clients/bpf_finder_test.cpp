@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/clients/bpf_finder.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "kernel/clients/client_finder.h"
 #include "support/proc_tree.h"
 
 using namespace igpu;
@@ -42,6 +42,8 @@ struct Scene {
     tree.set_self(1);
     tree.add_process(1);
     tree.set_descriptors(1, 1, 9);
+    tree.machine().drm_users = &users;
+    finder = make_client_finder(tree.machine());
   }
   void start(std::uint32_t pid) {
     tree.add_process(pid);
@@ -54,7 +56,7 @@ struct Scene {
     if (users.reports) users.pending.processes.push_back(pid);
   }
   std::vector<std::uint64_t> find() {
-    auto found = finder.find({});
+    auto found = finder->find({});
     REQUIRE(found);
     snapshot = *std::move(found);
     std::vector<std::uint64_t> ids;
@@ -66,7 +68,7 @@ struct Scene {
   ProcTree tree;
   FakeUsers users;
   std::uint64_t inodes = 100;
-  BpfFinder finder{tree.machine(), users, {}};
+  std::unique_ptr<ClientFinder> finder;
   ClientSnapshot snapshot;
 };
 using Ids = Scene::Ids;
@@ -112,7 +114,7 @@ TEST_CASE("lost reports, and time, make it list the holders again") {
   CHECK(scene.find().empty());
   SUBCASE("lost") { scene.users.pending.some_lost = true; }
   SUBCASE("time") {
-    scene.tree.set_time_per_look(BpfFinder::kListAgain);
+    scene.tree.set_time_per_look(std::chrono::minutes(5));
     (void)scene.tree.machine().clock.now();
     scene.tree.set_time_per_look(0ns);
   }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/clients/process_tree.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
+#include "kernel/clients/process.h"
 #include "support/proc_tree.h"
 
 using namespace igpu;

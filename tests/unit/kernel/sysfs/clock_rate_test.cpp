@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/sysfs/clock_rate.h"
-
 #include <doctest/doctest.h>
+
+#include "kernel/clients/client_clocks.h"
 
 using namespace igpu;
 using namespace std::chrono_literals;

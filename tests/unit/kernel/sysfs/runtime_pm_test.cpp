@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/sysfs/runtime_pm.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <string>
 
+#include "kernel/sysfs/pci_files.h"
 #include "support/test_machine.h"
 
 TEST_SUITE_BEGIN("runtime_pm");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/clients/sleeping_gpus.h"
+#include "kernel/clients/drm_descriptor.h"
 
 #include <algorithm>
 
