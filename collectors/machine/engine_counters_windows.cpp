@@ -5,7 +5,7 @@
 #include <mutex>
 #include <optional>
 
-#include "machine/engine_counters.h"
+#include "machine/gpu_adapters.h"
 #include "machine/library_windows.h"
 #include "machine/pdh_windows.h"
 #include "machine/windows_status.h"

@@ -17,7 +17,6 @@
 #include <utility>
 
 #include "machine/d3dkmt_windows.h"
-#include "machine/engine_counters.h"
 #include "machine/windows_status.h"
 
 namespace igpu {

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <string>
 
 #include "base/scan.h"
 #include "igpu/unique_fd.h"
@@ -116,11 +121,55 @@ class SystemNames final : public Names {
   }
 };
 
+class LinuxDrmNode final : public DrmNode {
+ public:
+  explicit LinuxDrmNode(UniqueFd fd) : fd_(std::move(fd)) {}
+  Reading<Unit> ioctl(unsigned long request, void* argument) override {
+    // EAGAIN is retried as in libdrm, but not forever.
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      if (::ioctl(fd_.get(), request, argument) == 0) return Unit{};
+      if (errno != EINTR && errno != EAGAIN) break;
+    }
+    return outcome_of_errno<Unit>(errno, "ioctl of a render node");
+  }
+
+ private:
+  UniqueFd fd_;
+};
+
+class LinuxDrmNodes final : public DrmNodes {
+ public:
+  explicit LinuxDrmNodes(std::string_view dev_root) : folder_(std::string(dev_root) + "/dri/") {}
+  Reading<std::unique_ptr<DrmNode>> open(std::string_view name) override {
+    const std::string path = folder_ + std::string(name);
+    // Read-only is enough for queries, and the program opens nothing for writing.
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    if (!fd) return outcome_of_errno<std::unique_ptr<DrmNode>>(errno, path);
+    return std::unique_ptr<DrmNode>(std::make_unique<LinuxDrmNode>(std::move(fd)));
+  }
+
+ private:
+  std::string folder_;
+};
+
+bool is_mount_of(const std::string& folder, long magic) {
+  struct ::statfs facts {};
+  return ::statfs(folder.c_str(), &facts) == 0 && facts.f_type == magic;
+}
+
 }  // namespace
 
 std::unique_ptr<Clock> system_clock() { return std::make_unique<SystemClock>(); }
 std::unique_ptr<Privileges> system_privileges() { return std::make_unique<SystemPrivileges>(); }
 std::unique_ptr<Names> system_names() { return std::make_unique<SystemNames>(); }
+std::unique_ptr<DrmNodes> system_drm_nodes(std::string_view dev_root) {
+  return std::make_unique<LinuxDrmNodes>(dev_root);
+}
 std::unique_ptr<GpuAdapters> system_gpu_adapters(const GpuLibraries&) { return nullptr; }
+
+bool is_procfs(const std::string& folder) { return is_mount_of(folder, PROC_SUPER_MAGIC); }
+bool is_sysfs(const std::string& folder) { return is_mount_of(folder, SYSFS_MAGIC); }
+
+void close_fd(int fd) { ::close(fd); }
 
 }  // namespace igpu

@@ -2,7 +2,7 @@
 #include "igpu/perf_opener.h"
 #include "kernel/pmu/collected_pmus.h"
 #include "machine/filesystem.h"
-#include "machine/perf_opener.h"
+#include "machine/perf_events.h"
 #include "run/early_access.h"
 
 namespace igpu {

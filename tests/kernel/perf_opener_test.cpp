@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Perf events that another process opens (here: another thread), with the real perf_event_open(2).
-#include "machine/perf_opener.h"
-
 #include <doctest/doctest.h>
 #include <linux/perf_event.h>
 #include <sys/socket.h>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "igpu/unique_fd.h"
+#include "machine/perf_events.h"
 
 using namespace igpu;
 

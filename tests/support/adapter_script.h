@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "machine/engine_counters.h"
 #include "machine/gpu_adapters.h"
 #include "machine/windows_status.h"
 

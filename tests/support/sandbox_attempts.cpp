@@ -32,7 +32,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "machine/perf_opener.h"
+#include "machine/perf_events.h"
 
 namespace igpu::test {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "fake/capture/replay.h"
 #include "machine/d3dkmt_windows.h"
-#include "machine/engine_counters.h"
+#include "machine/gpu_adapters.h"
 #include "machine/windows_status.h"
 
 namespace igpu::test {

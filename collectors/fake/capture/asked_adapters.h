@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "fake/capture/asked_machine.h"
-#include "machine/engine_counters.h"
 #include "machine/gpu_adapters.h"
 
 // Windows' graphics adapters as questions and answers. A LUID is in hex, all other numbers are decimal:

@@ -9,7 +9,6 @@
 #include "base/scan.h"
 #include "kernel/device/adapters.h"
 #include "kernel/windows/wddm.h"
-#include "machine/engine_counters.h"
 #include "machine/gpu_adapters.h"
 
 namespace igpu {

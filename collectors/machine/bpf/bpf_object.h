@@ -2,17 +2,20 @@
 #pragma once
 
 #include <bpf/libbpf.h>
-#ifdef IGPU_STATIC
+#include <sys/mman.h>
 #include <zstd.h>
-#endif
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "igpu/reading.h"
+
+#ifdef IGPU_STATIC
+#endif
 
 // Owners of what libbpf hands out, for the loaders of this folder.
 namespace igpu::bpf {
@@ -80,5 +83,27 @@ inline Absent why_not() {
 inline void silence_libbpf() {
   ::libbpf_set_print([](libbpf_print_level, const char*, va_list) { return 0; });
 }
+
+// The counters in a BPF array map, mapped into memory.
+class MappedSlots {
+ public:
+  MappedSlots() = default;
+  MappedSlots(int map, std::size_t count, int protection) : count_(count) {
+    void* const memory = ::mmap(nullptr, size(), protection, MAP_SHARED, map, 0);
+    if (memory != MAP_FAILED) slots_ = static_cast<std::uint64_t*>(memory);
+  }
+  ~MappedSlots() {
+    if (slots_ != nullptr) ::munmap(slots_, size());
+  }
+  MappedSlots(const MappedSlots&) = delete;
+  MappedSlots& operator=(const MappedSlots&) = delete;
+  std::uint64_t* get() const { return slots_; }
+  std::span<std::uint64_t> all() const { return {slots_, count_}; }
+
+ private:
+  std::size_t size() const { return count_ * sizeof(std::uint64_t); }
+  std::size_t count_ = 0;
+  std::uint64_t* slots_ = nullptr;
+};
 
 }  // namespace igpu::bpf

@@ -35,7 +35,6 @@ Reading<std::unique_ptr<DeviceUsers>> open_device_users(const DeviceMajors&, con
 #include "device_users_object.h"
 #include "igpu/unique_fd.h"
 #include "machine/bpf/bpf_object.h"
-#include "machine/bpf/mapped_slots.h"
 #include "machine/filesystem.h"
 
 namespace igpu {

@@ -27,8 +27,6 @@ Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver, bool) { retur
 #include "igpu/unique_fd.h"
 #include "jobs_object.h"
 #include "machine/bpf/bpf_object.h"
-#include "machine/bpf/job_layout.h"
-#include "machine/bpf/mapped_slots.h"
 #include "machine/bpf/struct_offsets.h"
 #include "machine/filesystem.h"
 

@@ -10,7 +10,6 @@
 #include <bpf/bpf_helpers.h>
 
 #include "engine_ends.h"
-#include "job_layout.h"
 #include "job_slots.h"
 #include "kernel_memory.h"
 

@@ -19,8 +19,7 @@ Reading<std::unique_ptr<QueueFaults>> open_queue_faults() { return Absent{Reason
 #include <vector>
 
 #include "machine/bpf/bpf_object.h"
-#include "machine/bpf/fault_layout.h"
-#include "machine/bpf/mapped_slots.h"
+#include "machine/bpf/struct_offsets.h"
 #include "queue_faults_object.h"
 
 namespace igpu {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kernels say about xe's structures, and whether the BPF programs can read them.
-#include "machine/bpf/fault_layout.h"
-
 #include <bpf/btf.h>
 #include <doctest/doctest.h>
 
@@ -12,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "machine/bpf/struct_offsets.h"
 #include "support/machine_tree.h"
 
 using namespace igpu;
