@@ -15,8 +15,6 @@
 #include "collector/collector.h"
 #include "collector/health/health_facts.h"
 #include "collector/health/health_files.h"
-#include "collector/health/health_part.h"
-#include "collector/health/health_unbound.h"
 #include "igpu/flight.h"
 #include "kernel/faults/fault_files.h"
 #include "kernel/faults/fault_text.h"

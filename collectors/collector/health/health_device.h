@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "collector/health/health_incidents.h"
-#include "collector/health/health_queues.h"
 #include "igpu/device.h"
 #include "igpu/units.h"
 #include "kernel/device/engine_class.h"

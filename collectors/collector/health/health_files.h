@@ -1,17 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "collector/collector.h"
-#include "collector/health/health_part.h"
+#include "igpu/device.h"
+#include "igpu/log.h"
+#include "igpu/units.h"
+#include "kernel/device/discovery.h"
 #include "kernel/device/drm_query.h"
+#include "kernel/faults/fault_text.h"
+#include "metric/sample_sink.h"
 
 namespace igpu {
+
+// One scrape, as seen by the parts of the collector `health`.
+struct HealthScrape {
+  Nanoseconds now{};
+  std::span<const Gpu> gpus;            // bound and chosen
+  std::span<const std::string> asleep;  // PCI addresses: read nothing that resumes these
+  std::set<std::string, std::less<>> faulted =
+      {};  // PCI addresses of GPUs for which a channel reported a fault in this scrape
+
+  bool is_awake(std::string_view address) const { return std::ranges::find(asleep, address) == asleep.end(); }
+  bool just_faulted(std::string_view address) const { return faulted.contains(address); }
+};
+
+// Files that change so seldom that they are read every 20 seconds, and at once after a fault.
+class SlowSchedule {
+ public:
+  static constexpr Nanoseconds kEvery = std::chrono::seconds(20);
+
+  // Makes the next call of is_due() for this device a first call.
+  void forget(std::string_view device) {
+    if (const auto known = read_.find(device); known != read_.end()) read_.erase(known);
+  }
+
+  // True at the first call for this device, and whenever its files must be read again. The caller then reads them.
+  bool is_due(std::string_view device, bool just_faulted, Nanoseconds now) {
+    const auto known = read_.find(device);
+    if (known == read_.end()) {
+      read_.emplace(device, now);
+      return true;
+    }
+    if (!just_faulted && now - known->second < kEvery) return false;
+    known->second = now;
+    return true;
+  }
+
+ private:
+  std::map<std::string, Nanoseconds, std::less<>> read_;
+};
 
 // Reads files that change rarely, for the collector `health`: PCIe error counts, survivability mode, settings of
 // runtime power management; also firmware versions. It reads them every 20 seconds, at once after another channel
@@ -103,6 +151,43 @@ class HealthFiles {
   Machine& machine_;
   std::map<std::string, Files, std::less<>> files_;             // of bound GPUs, by PCI address
   std::map<std::string, CounterMemory, std::less<>> counters_;  // by PCI address; outlive a binding
+};
+
+// Intel GPUs that neither i915 nor xe drives, and why. The bus is searched at the start, after the list of GPUs, one of
+// these or the bus changed. Without uevents a card that is plugged in, and that no driver takes, is not noticed.
+class HealthUnbound {
+ public:
+  static constexpr GaugeMetric<Flag, 4> kUnbound{"intel_gpu_unbound",
+                                                 "An Intel GPU without i915 or xe, or without their DRM node; reason: "
+                                                 "no_driver, firmware, other_driver, no_node, guest (passed through).",
+                                                 {"device", "device_id", "name", "reason"}};
+  static constexpr InfoMetric<Flag, 2> kDriver{
+      "intel_gpu_unbound_driver_info", "The driver that has such a GPU: vfio-pci, for example.", {"device", "driver"}};
+  static constexpr InfoMetric<Flag, 4> kProbeFailure{
+      "intel_gpu_probe_failure_info",
+      "A driver's last try to take such a GPU, by the kernel log: its error, or force_probe where it must be forced, "
+      "and firmware that is missing.",
+      {"device", "driver", "error", "firmware"}};
+
+  // chosen: the names of --gpu; none: all. log may be null.
+  HealthUnbound(const Machine& machine, std::span<const std::string> chosen, Log* log)
+      : machine_(machine), chosen_(chosen.begin(), chosen.end()), log_(log) {}
+
+  void take(const KernelLogRecord& record);
+  void bus_changed() { is_due_ = true; }
+  void search();
+  void collect(const HealthScrape& scrape, SampleSink& out);
+
+ private:
+  std::string_view reason_of(const UnboundGpu& gpu) const;
+
+  const Machine& machine_;
+  const std::vector<std::string> chosen_;
+  Log* const log_;
+  Reading<std::vector<UnboundGpu>> gpus_ = std::vector<UnboundGpu>();
+  std::vector<std::pair<std::string, std::uint64_t>> bound_;  // addresses and bindings in the last scrape
+  std::map<std::string, ProbeLine, std::less<>> probes_;      // by PCI address
+  bool is_due_ = false;
 };
 
 }  // namespace igpu

@@ -7,7 +7,6 @@
 #include "collector/collector.h"
 #include "collector/sampling/flight_recorder.h"
 #include "collector/sampling/sampler.h"
-#include "collector/sampling/sampling_thread.h"
 
 namespace igpu {
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sampling/flight_trigger.h"
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "base/scan.h"
+#include "collector/sampling/flight_recorder.h"
 #include "igpu/duration.h"
 #include "igpu/engine_class.h"
 

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <exception>
 #include <utility>
 
 #include "collector/sampling/flight_recorder.h"
+#include "machine/this_process.h"
 
 namespace igpu::sampling {
 namespace {
@@ -14,6 +16,8 @@ bool same_binding(const Gpu& a, const Gpu& b) {
   return a.address == b.address && a.binding == b.binding && a.driver == b.driver && a.card == b.card &&
          a.render_node == b.render_node;
 }
+
+Nanoseconds steady_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 }  // namespace
 
@@ -149,6 +153,67 @@ void Sampler::add(SampledGpu& gpu, const SampleFrame& frame) {
     for (std::uint64_t bits = frame.throttled[i]; bits != 0; bits &= bits - 1)
       *gpu.throttled[i][static_cast<std::size_t>(std::countr_zero(bits))] += to_seconds(options_.interval).value;
   }
+}
+
+SamplingThread::SamplingThread(std::shared_ptr<Sampler> sampler, Options options)
+    : state_(std::make_shared<State>(std::move(sampler), std::move(options))) {
+  const SignalsBlocked signals_blocked;
+  thread_ = std::thread([state = state_] {
+    name_this_thread("sample");
+    run(*state);
+  });
+}
+
+void SamplingThread::run(State& state) {
+  while (const std::uint64_t expirations = state.timer.wait()) {
+    state.tick_began = steady_now();
+    tick(state, expirations);
+    state.tick_began = Nanoseconds::zero();
+  }
+  const std::lock_guard lock(state.mutex);
+  state.ended = true;
+  state.changed.notify_all();
+}
+
+void SamplingThread::tick(State& state, std::uint64_t expirations) {
+  try {
+    state.sampler->tick(expirations);
+  } catch (const std::exception& error) {
+    const std::lock_guard lock(state.mutex);
+    state.exception = error.what();
+  }
+}
+
+SamplingThread::~SamplingThread() {
+  state_->timer.stop();
+  const bool ended = [this] {
+    std::unique_lock lock(state_->mutex);
+    return state_->changed.wait_for(lock, state_->options.longest_tick, [this] { return state_->ended; });
+  }();
+  if (ended) {
+    thread_.join();
+  } else {
+    thread_.detach();
+  }
+}
+
+Nanoseconds SamplingThread::under_way() const {
+  const Nanoseconds began = state_->tick_began;
+  return began == Nanoseconds::zero() ? began : steady_now() - began;
+}
+
+std::uint64_t SamplingThread::overdue() const {
+  const auto due = under_way() / state_->options.interval;
+  return due > 1 ? static_cast<std::uint64_t>(due - 1) : 0;  // one of them will be taken
+}
+
+Reading<Unit> SamplingThread::outcome() {
+  if (under_way() > state_->options.longest_tick)
+    return Failure{std::make_error_code(std::errc::timed_out), "sampling: a tick has not come back"};
+  const std::lock_guard lock(state_->mutex);
+  if (const auto exception = std::exchange(state_->exception, std::nullopt))
+    return Failure{std::make_error_code(std::errc::state_not_recoverable), "sampling: exception: " + *exception};
+  return Unit{};
 }
 
 }  // namespace igpu::sampling

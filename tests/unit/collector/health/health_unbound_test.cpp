@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Intel GPUs on the bus that neither i915 nor xe drives: which, why, and how seldom the bus is read.
-#include "collector/health/health_unbound.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "collector/health/health.h"
+#include "collector/health/health_files.h"
 #include "support/fake_kernel_messages.h"
 #include "support/forwarding_directory.h"
 #include "support/sink_values.h"

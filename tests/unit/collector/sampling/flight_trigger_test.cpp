@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sampling/flight_trigger.h"
-
 #include <doctest/doctest.h>
+
+#include "collector/sampling/flight_recorder.h"
 
 using namespace igpu;
 using namespace igpu::sampling;

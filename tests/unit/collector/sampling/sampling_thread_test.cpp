@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sampling/sampling_thread.h"
-
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -9,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "collector/sampling/sampler.h"
 #include "support/test_machine.h"
 
 using namespace igpu;
