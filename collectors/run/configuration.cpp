@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "collector/collector.h"
 #include "collector/shared/shared_options.h"
+#include "igpu/monitor.h"
+#include "run/registry_metrics.h"
 
 namespace igpu {
 namespace {
@@ -27,6 +30,22 @@ void check_options(std::span<const CollectorEntry> known, const MonitorOptions& 
     };
     if (std::ranges::none_of(known, declares_it)) throw OptionError(flag, "there is no such option");
   }
+}
+
+CollectorDescription describe(const CollectorInfo& info) {
+  return {info.name,
+          info.help,
+          info.enabled_by_default,
+          info.for_commands,
+          info.always_on,
+          info.metrics,
+          info.features,
+          info.options,
+          info.notes,
+          info.reads_processes,
+          info.proc_files,
+          info.in_windows,
+          info.not_in_linux};
 }
 
 }  // namespace
@@ -65,5 +84,27 @@ std::vector<ConfiguredCollector> configure(std::span<const CollectorEntry> colle
   }
   return configured;
 }
+
+std::vector<CollectorDescription> describe_collectors() {
+  std::vector<CollectorDescription> descriptions;
+  for (const CollectorEntry& entry : all_collectors()) descriptions.push_back(describe(*entry.info));
+  return descriptions;
+}
+
+std::vector<CollectorDescription> describe_collectors(const MonitorOptions& options) {
+  std::vector<CollectorDescription> descriptions;
+  for (const CollectorEntry& entry : all_collectors())
+    if (is_enabled(*entry.info, options)) descriptions.push_back(describe(*entry.info));
+  return descriptions;
+}
+
+bool reads_processes(const MonitorOptions& options) {
+  const auto& all = all_collectors();
+  return options.simulate.empty() && std::ranges::any_of(all, [&](const CollectorEntry& entry) {
+           return entry.info->reads_processes && is_enabled(*entry.info, options);
+         });
+}
+
+std::span<const MetricDescriptor* const> registry_metrics() { return kRegistryMetrics; }
 
 }  // namespace igpu

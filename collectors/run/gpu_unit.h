@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <list>
 #include <map>
 #include <memory>
@@ -12,11 +13,54 @@
 #include <utility>
 
 #include "collector/collector.h"
+#include "igpu/reading.h"
+#include "igpu/units.h"
 #include "kernel/sysfs/pci_files.h"
 #include "run/configuration.h"
-#include "run/sleep_guard.h"
 
 namespace igpu {
+
+// Decides at each scrape whether a GPU may be read.
+//
+// A suspended GPU is not read: most reads would resume it. A GPU that is awake but has been unused for a while is not
+// read either: each read restarts its idle timer (i915: 10 s, xe: 1 s), so scrapes at shorter intervals would keep it
+// awake forever. If something else keeps it awake, it is read again after that time.
+class SleepGuard {
+ public:
+  struct Observation {
+    Reading<bool> suspended;          // RuntimePm
+    Reading<std::uint64_t> users;     // of the device's power, without this process. Absent: the kernel reports none
+    Nanoseconds autosuspend_delay{};  // 0: the device has none
+  };
+
+  GpuPower judge(const Observation& seen, Nanoseconds now) {
+    if (!seen.suspended.is_failure()) was_suspended_ = seen.suspended.value_or(false);
+    const bool unused = seen.autosuspend_delay > Nanoseconds::zero() && seen.users && *seen.users == 0;
+    if (was_suspended_ || !unused) {
+      unused_since_.reset();
+      stays_awake_ = false;
+      if (was_suspended_) return GpuPower::suspended;
+    } else if (!unused_since_) {
+      unused_since_ = now;
+    } else if (now - *unused_since_ >= kUnusedFor && !stays_awake_) {
+      if (now - last_read_ < seen.autosuspend_delay + kMargin) return GpuPower::unused;
+      stays_awake_ = true;
+    }
+    last_read_ = now;
+    return GpuPower::awake;
+  }
+
+ private:
+  // Not just between two frames, two files, or two commands at a terminal.
+  static constexpr Nanoseconds kUnusedFor = std::chrono::seconds(10);
+  // The kernel's timers are rounded up, and suspending takes time.
+  static constexpr Nanoseconds kMargin = std::chrono::seconds(1);
+
+  bool was_suspended_ = false;  // the last known status, used while the status cannot be read
+  std::optional<Nanoseconds> unused_since_;
+  bool stays_awake_ = false;  // it stayed awake although it was neither used nor read
+  Nanoseconds last_read_{};
+};
 
 // Decides when a collector whose counters advance only when read must run again, so that no wraparound of the hardware
 // is missed. A completed reading starts a new interval; a reading that failed or was late is repeated soon.

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "run/core.h"
-#include "run/progress.h"
 
 namespace igpu {
 

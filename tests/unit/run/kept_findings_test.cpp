@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/kept_findings.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
@@ -9,6 +7,7 @@
 
 #include "igpu/monitor.h"
 #include "run/advice.h"
+#include "run/findings.h"
 #include "support/test_machine.h"
 
 using namespace igpu;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // An i915 card goes to sleep ten seconds after its last use. What is read of it counts as use.
-#include "run/sleep_guard.h"
-
 #include <doctest/doctest.h>
 
 #include <system_error>
+
+#include "run/gpu_unit.h"
 
 using namespace igpu;
 using namespace std::chrono_literals;
