@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "level_zero/tracker/call_site.h"
-
 #include <link.h>
 #include <string.h>
 #include <unwind.h>
 
+#include "level_zero/tracker/own_process.h"
 #include "level_zero/tracker/shared_word.h"
 
 namespace igpu::level_zero {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "level_zero/tracker/event_log.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +10,8 @@
 #include <unistd.h>
 
 #include "level_zero/tracker/api_table.h"
+#include "level_zero/tracker/live_table.h"
+#include "level_zero/tracker/own_process.h"
 #include "level_zero/tracker/shared_word.h"
 
 namespace igpu::level_zero {
@@ -20,21 +20,12 @@ unsigned logging;
 
 namespace {
 
-constexpr int kLowestDescriptor = 200;  // as page_file.cpp
-
 constexpr char kColumns[] =
     "CallNumber,TimeMs,APICall,VmSize_KB,VmRSS_KB,VmData_KB,VmPeak_KB,Threads,Delta_VmSize_KB,Delta_VmRSS_KB,"
     "Delta_VmData_KB,Contexts,CommandQueues,Modules,Kernels,EventPools,CommandLists,Events,Fences,Images,Samplers,"
     "TotalMemory_Bytes\n";
 
 bool is_on(const char* value) { return value != nullptr && value[0] != '\0' && strcmp(value, "0") != 0; }
-
-int high_descriptor(int fd) {
-  const int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, kLowestDescriptor);
-  if (high < 0) return fd;
-  close(fd);
-  return high;
-}
 
 // FILE.csv becomes FILE_pid42.csv.
 bool own_path(const char* path, char (&own)[PATH_MAX]) {

@@ -1,17 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live resources by handle. The entries lie in the page, where the exporter reads them; the index that finds them
-// is private. Sixteen shards, each with a lock of its own, so that threads rarely meet.
+// The page's file, and the live resources in it.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdint>
 
-#include "level_zero/tracker/page_file.h"
 #include "level_zero/tracker/page_layout.h"
 
 namespace igpu::level_zero {
 
+// The descriptor under a high number, if the limit allows: programs count on low ones being free (dup2, select).
+int high_descriptor(int fd);
+
+// Zeroed anonymous memory; null if there is none left. size is rounded up to whole pages.
+void* private_memory(std::uint64_t size);
+
+// Creates, locks and grows the page's file. Without a folder, room or permission the memory is private instead: the
+// program runs as before, but its counts cannot be read.
+class PageFile {
+ public:
+  // Maps a new file of `size` bytes in `folder`, or private memory. Null only if there is no memory at all.
+  void* create(const char* folder, std::uint64_t size);
+  // Maps `size` more bytes at the end of the file; null if the file cannot grow. The caller falls back to private
+  // memory.
+  void* grow(std::uint64_t size);
+
+ private:
+  bool still_ours() const;
+  bool allocate(std::uint64_t offset, std::uint64_t size) const;
+
+  int fd_ = -1;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  std::uint64_t size_ = 0;
+};
+
 inline constexpr std::uint32_t kNoEntry = 0xffffffff;
 
+// The live resources by handle. The entries lie in the page, where the exporter reads them; the index that finds them
+// is private. Sixteen shards, each with a lock of its own, so that threads rarely meet.
 class LiveTable {
  public:
   // first_chunk: the chunk that a new page already has.
