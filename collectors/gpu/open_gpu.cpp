@@ -20,7 +20,6 @@
 #include "kernel/device/discovery.h"
 #include "machine/this_process.h"
 #include "model/fields.h"
-#include "model/fill.h"
 #include "model/rules.h"
 #include "run/advice.h"
 #include "run/configuration.h"

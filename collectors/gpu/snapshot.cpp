@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "igpu/error.h"
+
 namespace igpu {
 
 using namespace snapshot;
@@ -46,5 +48,21 @@ Reading<Celsius> Snapshot::temperature(std::string_view sensor) const {
       temperatures, [&](const Temperature& row) { return row.sensor == sensor; },
       [](const Temperature& row) { return Reading<Celsius>(row.value); });
 }
+
+// By value as in the ABI. NOLINTNEXTLINE(performance-unnecessary-value-param)
+GpuError::GpuError(const std::string& message, std::string hint) : std::runtime_error(message), hint_(hint) {}
+GpuError::GpuError(const GpuError&) noexcept = default;
+GpuError::~GpuError() = default;
+
+SystemFailure::SystemFailure(const std::string& message, std::error_code code, std::string hint)
+    : GpuError(message + ": " + code.message(), std::move(hint)), code_(code) {}
+SystemFailure::SystemFailure(const SystemFailure&) noexcept = default;
+SystemFailure::~SystemFailure() = default;
+
+NoGpu::~NoGpu() = default;
+NoSuchGpu::~NoSuchGpu() = default;
+GpuGone::~GpuGone() = default;
+InvalidOption::~InvalidOption() = default;
+SamplingEnded::~SamplingEnded() = default;
 
 }  // namespace igpu

@@ -9,7 +9,6 @@
 #include <iterator>
 #include <unordered_set>
 
-#include "base/fair_order.h"
 #include "base/scan.h"
 #include "level_zero/tracker/api_table.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/fill.h"
-
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -9,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/fields.h"
 #include "model/rules.h"
 
 namespace igpu {

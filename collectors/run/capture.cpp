@@ -14,7 +14,7 @@
 #include "fake/capture/bug_files.h"
 #include "fake/capture/masks.h"
 #include "fake/capture/pass_time.h"
-#include "fake/capture/recorder.h"
+#include "fake/capture/passes.h"
 #include "run/early_access.h"
 #include "run/machine_parts.h"
 #include "run/registry_metrics.h"

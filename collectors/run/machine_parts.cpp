@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "fake/capture/replay.h"
+#include "fake/capture/passes.h"
 #include "fake/simulation/simulation.h"
 #include "machine/gpu_adapters.h"
 #include "run/early_access.h"

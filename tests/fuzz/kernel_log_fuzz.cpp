@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "fake/capture/bug_text.h"
+#include "fake/capture/bug_files.h"
 #include "fuzz/fuzz_target.h"
 #include "kernel/device/pci_address.h"
 #include "kernel/faults/fault_text.h"

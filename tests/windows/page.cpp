@@ -35,8 +35,8 @@
 #include <utility>
 #include <vector>
 
-#include "fake/capture/asked_adapters.h"
-#include "fake/capture/replay.h"
+#include "fake/capture/asked_machine.h"
+#include "fake/capture/passes.h"
 #include "igpu/capture.h"
 #include "igpu/monitor.h"
 #include "machine/gpu_adapters.h"

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "fake/capture/answers.h"
-#include "fake/capture/asked_adapters.h"
+#include "fake/capture/asked_machine.h"
 #include "view/capture_file/script.h"
 
 namespace igpu::test {

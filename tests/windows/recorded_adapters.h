@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fake/capture/replay.h"
+#include "fake/capture/passes.h"
 #include "machine/d3dkmt_windows.h"
 #include "machine/gpu_adapters.h"
 #include "machine/windows_status.h"
@@ -14,7 +14,7 @@
 namespace igpu::test {
 
 // Answers as a capture of Windows has them (exporter/view/capture_file/script.h), in the form of the kernel. A process
-// is asked for by its PID in place of its handle, as replayed processes have it (fake/capture/asked_adapters.h).
+// is asked for by its PID in place of its handle, as replayed processes have it (fake/capture/asked_machine.h).
 class RecordedAdapters {
  public:
   explicit RecordedAdapters(std::string_view script);

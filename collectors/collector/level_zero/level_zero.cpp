@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/fair_order.h"
 #include "base/utf8.h"
+#include "level_zero/level_zero_pages.h"
 
 namespace igpu {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fake/capture/asked_adapters.h"
-
 #include <algorithm>
 #include <charconv>
 #include <span>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "base/hexadecimal.h"
+#include "fake/capture/asked_machine.h"
 #include "fake/capture/pass_time.h"
 
 namespace igpu::capture {

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "fake/capture/asked_adapters.h"
 #include "fake/capture/pass_time.h"
 #include "kernel/device/drm_calls.h"
 #include "machine/gpu_adapters.h"

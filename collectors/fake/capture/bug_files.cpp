@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/scan.h"
-#include "fake/capture/bug_text.h"
 #include "kernel/faults/fault_files.h"
 #include "kernel/faults/kernel_records.h"
 

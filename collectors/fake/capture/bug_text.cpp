@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fake/capture/bug_text.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <optional>
 
 #include "base/scan.h"
+#include "fake/capture/bug_files.h"
 #include "igpu/words.h"
 #include "kernel/faults/fault_text.h"
 #include "kernel/faults/kernel_records.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/scan.h"
-#include "fake/capture/asked_adapters.h"
+#include "fake/capture/asked_machine.h"
 #include "fake/capture/pass_time.h"
 
 namespace igpu::capture {

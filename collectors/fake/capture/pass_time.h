@@ -32,7 +32,7 @@ inline bool is_left_out(std::string_view about) {
          (about.starts_with("sys/class/devcoredump/") && about.ends_with("/data"));
 }
 
-// Questions about one process under Windows (fake/capture/asked_adapters.h).
+// Questions about one process under Windows (fake/capture/asked_machine.h).
 inline constexpr std::string_view kProcessFacts = "process.facts";
 inline constexpr std::string_view kProcessRunning = "process.running", kProcessCommitted = "process.committed";
 

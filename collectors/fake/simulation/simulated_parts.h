@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "fake/simulation/tree.h"
-#include "fake/simulation/world.h"
 #include "machine/drm_node.h"
 #include "machine/job_counters.h"
 #include "machine/kernel_messages.h"

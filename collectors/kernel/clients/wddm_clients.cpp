@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/scan.h"
-#include "kernel/device/adapters.h"
+#include "kernel/device/discovery.h"
 #include "kernel/windows/wddm.h"
 #include "machine/gpu_adapters.h"
 

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "base/scan.h"
-#include "kernel/device/adapters.h"
 #include "kernel/device/drm_nodes.h"
 #include "kernel/device/intel_gpu_names.h"
 #include "kernel/device/pci_address.h"

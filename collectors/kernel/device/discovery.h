@@ -9,14 +9,20 @@
 #include "igpu/device.h"
 #include "igpu/displays.h"
 #include "machine/filesystem.h"
+#include "machine/gpu_adapters.h"
 #include "machine/machine.h"
 
 namespace igpu {
 
+// The Intel GPUs among Windows' adapters, sorted by PCI address; the LUID is the binding. Software adapters, adapters
+// of other vendors and adapters without a valid address are left out, and all but the first of those with the same
+// address.
+Reading<std::vector<Gpu>> adapter_gpus(GpuAdapters& adapters);
+
 // Finds the Intel GPUs of a machine: vendor 0x8086, bound to i915 or xe. A GPU that xe holds in survivability mode has
 // neither card nor render node. Cheap enough for every scrape: a known GPU costs one readlink per DRM node and one
 // stat; if all GPUs are selected by address and known, one stat each. On Windows GPUs are graphics adapters
-// (kernel/device/adapters.h).
+// (adapter_gpus()).
 // Sources: /sys/class/drm (links into the PCI tree; card and render numbers are unrelated), /sys/bus/pci.
 class Discovery {
  public:

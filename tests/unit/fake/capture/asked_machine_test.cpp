@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/scan.h"
-#include "fake/capture/recorder.h"
+#include "fake/capture/passes.h"
 #include "fake/simulation/simulation.h"
 #include "support/fake_clock.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fake/capture/bug_text.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 #include <string_view>
+
+#include "fake/capture/bug_files.h"
 
 using namespace igpu;
 

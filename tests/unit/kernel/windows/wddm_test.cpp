@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernel/clients/wddm_clients.h"
-#include "kernel/device/adapters.h"
+#include "kernel/device/discovery.h"
 #include "support/fake_gpu_adapters.h"
 #include "support/test_machine.h"
 
