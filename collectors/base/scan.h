@@ -3,8 +3,10 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "igpu/words.h"
@@ -56,5 +58,12 @@ constexpr std::string_view take_line(std::string_view& rest) { return take_until
 
 // The last component of a path.
 constexpr std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// In lower case, with zeros before it up to so many digits, without "0x".
+inline std::string hexadecimal(std::uint64_t number, std::size_t digits = 1) {
+  char text[16];
+  const std::string written(text, std::to_chars(text, text + sizeof text, number, 16).ptr);
+  return written.size() < digits ? std::string(digits - written.size(), '0') + written : written;
+}
 
 }  // namespace igpu

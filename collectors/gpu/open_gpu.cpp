@@ -21,8 +21,8 @@
 #include "machine/this_process.h"
 #include "model/fields.h"
 #include "model/rules.h"
-#include "run/advice.h"
 #include "run/configuration.h"
+#include "run/findings.h"
 #include "run/registry.h"
 
 namespace igpu {

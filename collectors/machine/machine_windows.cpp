@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "igpu/unique_fd.h"
+#include "machine/interval_timer.h"
 #include "machine/machine.h"
 
 namespace igpu {
@@ -92,5 +93,24 @@ Reading<std::unique_ptr<KernelMessages>> open_uevents(bool) { return kNotHere; }
 Reading<std::unique_ptr<KernelMessages>> open_kernel_log(const std::string&) { return kNotHere; }
 
 void close_fd(int fd) { ::_close(fd); }
+
+TickTimer::TickTimer(Nanoseconds interval) : interval_(interval), next_(std::chrono::steady_clock::now() + interval) {}
+
+std::uint64_t TickTimer::wait() {
+  std::unique_lock lock(mutex_);
+  if (changed_.wait_until(lock, next_, [this] { return stopped_; })) return 0;
+  const auto missed = (std::chrono::steady_clock::now() - next_) / interval_;
+  next_ += interval_ * (1 + missed);
+  return 1 + static_cast<std::uint64_t>(missed);
+}
+
+void TickTimer::stop() {
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  changed_.notify_all();
+}
+
+SignalsBlocked::SignalsBlocked() = default;
+SignalsBlocked::~SignalsBlocked() = default;
 
 }  // namespace igpu

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/hexadecimal.h"
+#include "base/scan.h"
 #include "igpu/reading.h"
 
 // How a status of the Windows kernel becomes an outcome, here and nowhere else (ntstatus.h).

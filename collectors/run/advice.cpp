@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/advice.h"
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -11,6 +9,7 @@
 #include "base/scan.h"
 #include "igpu/missing.h"
 #include "machine/linux_errors.h"
+#include "run/findings.h"
 
 namespace igpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "igpu/missing.h"
-#include "run/advice.h"
+#include "run/findings.h"
 #include "run/registry_metrics.h"
 #include "run/run.h"
 

@@ -2,7 +2,7 @@
 #include <array>
 #include <string>
 
-#include "base/hexadecimal.h"
+#include "base/scan.h"
 #include "collector/collector.h"
 #include "kernel/faults/driver_state.h"
 #include "metric/feature_report.h"

@@ -16,7 +16,6 @@
 #include "base/monotonic_counter.h"
 #include "collector/collector.h"
 #include "collector/health/health_facts.h"
-#include "collector/shared/memory_states.h"
 #include "collector/shared/shared_options.h"
 #include "kernel/clients/clients.h"
 #include "kernel/device/npus.h"

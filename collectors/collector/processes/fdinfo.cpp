@@ -8,8 +8,8 @@
 
 #include "collector/collector.h"
 #include "collector/processes/fdinfo_usage.h"
-#include "collector/shared/memory_states.h"
 #include "collector/shared/shared_options.h"
+#include "kernel/clients/clients.h"
 
 namespace igpu {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "collector/shared/memory_states.h"
+#include "kernel/clients/clients.h"
 
 namespace igpu {
 namespace {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/hexadecimal.h"
 #include "base/scan.h"
 #include "machine/linux_errors.h"
 

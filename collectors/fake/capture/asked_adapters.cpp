@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/hexadecimal.h"
+#include "base/scan.h"
 #include "fake/capture/asked_machine.h"
 #include "fake/capture/pass_time.h"
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "base/hexadecimal.h"
 #include "base/scan.h"
 #include "fake/simulation/renderers.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "base/hexadecimal.h"
+#include "base/scan.h"
 #include "fake/simulation/simulated_parts.h"
 
 // kernel/events/core.c (pmu_dev_attrs), drivers/gpu/drm/i915/i915_pmu.c, drivers/gpu/drm/xe/xe_pmu.c,

@@ -45,6 +45,17 @@ struct ClientMemory {
   std::optional<std::uint64_t> total, shared, active, resident, purgeable;  // bytes
 };
 
+// The states of a client's memory in drm-usage-stats.rst, with their label values.
+struct MemoryState {
+  std::string_view label;
+  std::optional<std::uint64_t> ClientMemory::*value;
+};
+inline constexpr std::array<MemoryState, 5> kMemoryStates{{{"total", &ClientMemory::total},
+                                                           {"shared", &ClientMemory::shared},
+                                                           {"active", &ClientMemory::active},
+                                                           {"resident", &ClientMemory::resident},
+                                                           {"purgeable", &ClientMemory::purgeable}}};
+
 struct DrmClient {
   std::string device;  // PCI address from drm-pdev
   Driver driver = Driver::i915;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/hexadecimal.h"
 #include "base/scan.h"
 #include "base/utf8.h"
 #include "kernel/clients/cgroup_names.h"

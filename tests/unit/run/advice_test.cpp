@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/advice.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 
+#include "run/findings.h"
 #include "support/test_machine.h"
 
 using namespace igpu;

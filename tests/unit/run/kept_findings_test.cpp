@@ -6,7 +6,6 @@
 #include <string>
 
 #include "igpu/monitor.h"
-#include "run/advice.h"
 #include "run/findings.h"
 #include "support/test_machine.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "collector/collector.h"
-#include "run/advice.h"
+#include "run/findings.h"
 #include "support/test_machine.h"
 
 using namespace igpu;
