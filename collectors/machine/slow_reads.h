@@ -7,11 +7,13 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "igpu/reading.h"
 #include "igpu/units.h"
 #include "machine/filesystem.h"
+#include "machine/this_process.h"
 
 namespace igpu {
 
@@ -23,17 +25,31 @@ class SlowReads {
   static constexpr Nanoseconds kLongestWait = std::chrono::milliseconds(500);
 
   // size: bytes of each file. from must outlive it. Throws std::system_error if no thread can be started.
-  SlowReads(const Directory& from, std::vector<std::string> paths, std::size_t size);
+  SlowReads(const Directory& from, std::vector<std::string> paths, std::size_t size)
+      : thread_([this, &from, paths = std::move(paths), size] { run(from, paths, size); }) {}
   // Waits until the driver has answered: the kernel does not let a process end earlier either.
-  ~SlowReads();
+  ~SlowReads() { thread_.join(); }
   SlowReads(const SlowReads&) = delete;
   SlowReads& operator=(const SlowReads&) = delete;
 
   // The results in the order of the paths, once. nullopt: not all files were read within this time.
-  std::optional<std::vector<Reading<std::string>>> take(Nanoseconds longest_wait);
+  std::optional<std::vector<Reading<std::string>>> take(Nanoseconds longest_wait) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, longest_wait, [this] { return read_.has_value(); });
+    return std::exchange(read_, std::nullopt);
+  }
 
  private:
-  void run(const Directory& from, const std::vector<std::string>& paths, std::size_t size);
+  void run(const Directory& from, const std::vector<std::string>& paths, std::size_t size) {
+    name_this_thread("slow-reads");
+    std::vector<Reading<std::string>> read;
+    std::vector<char> buffer(size);
+    for (const std::string& path : paths)
+      read.push_back(from.read_start(path, buffer).map([](std::string_view text) { return std::string(text); }));
+    const std::lock_guard lock(mutex_);
+    read_ = std::move(read);
+    changed_.notify_all();
+  }
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -9,9 +9,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "igpu/device.h"
 #include "igpu/units.h"
+#include "kernel/device/drm_query.h"
 #include "machine/drm_node.h"
 
 namespace igpu {
@@ -99,7 +101,16 @@ class ClientClocks {
     return clock == clocks_.end() ? std::nullopt : clock->second.rate.hertz();
   }
   // Queries the driver, once for each binding of the GPU: at the first call of any collector. The GPU must be awake.
-  void query_driver(DrmNodes& nodes, const Gpu& gpu);
+  void query_driver(DrmNodes& nodes, const Gpu& gpu) {
+    if (gpu.driver != Driver::xe) return;
+    {
+      const std::lock_guard lock(mutex_);
+      if (std::exchange(clocks_[gpu.address].queried_in, gpu.binding) == gpu.binding) return;
+    }
+    // Without the lock: a driver that hangs stops only the collector that queries it.
+    if (const auto hertz = xe_reference_clock(nodes, gpu.render_node))
+      use(gpu.address, [&](ClockRate& rate) { rate.set_reported(*hertz); });
+  }
   // Calls `function` with the ClockRate of the GPU.
   template <class F>
   void use(std::string_view device, F&& function) {

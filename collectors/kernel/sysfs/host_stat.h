@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/scan.h"
+
 // /proc/stat (Documentation/filesystems/proc.rst; fs/proc/stat.c): CPU time of the machine's processors. Pure.
 namespace igpu {
 
@@ -22,6 +24,28 @@ struct CpuTimes {
 
 // Every online processor, in the file's order, without the line of their sum. nullopt if a line has an unexpected
 // format. idle and iowait may step back a little.
-std::optional<std::vector<CpuTimes>> parse_host_stat(std::string_view text);
+inline std::optional<std::vector<CpuTimes>> parse_host_stat(std::string_view text) {
+  std::vector<CpuTimes> cpus;
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    std::string_view name = take_until(line, ' ');
+    constexpr std::string_view kCpu = "cpu";
+    if (!name.starts_with(kCpu)) continue;
+    name.remove_prefix(kCpu.size());
+    if (name.empty()) continue;
+    const auto number = scan_integer<std::uint32_t>(name);
+    if (!number) return std::nullopt;
+    CpuTimes cpu;
+    cpu.cpu = *number;
+    for (std::uint64_t& ticks : cpu.ticks) {
+      const auto value = scan_u64(take_until(line, ' '));
+      if (!value) return std::nullopt;
+      ticks = *value;
+    }
+    cpus.push_back(cpu);
+  }
+  if (cpus.empty()) return std::nullopt;
+  return cpus;
+}
 
 }  // namespace igpu
