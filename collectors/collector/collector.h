@@ -32,7 +32,7 @@
 // threads at once. A collector uses only the clock and paths it is given, and no globals.
 namespace igpu {
 
-// What a collector reads that can be opened only before privileges are dropped (run/early_access.h).
+// What a collector reads that can be opened only before privileges are dropped (run/machine_parts.h).
 enum class EarlyPart {
   fault_channels,               // uevents of drivers, the kernel's log, and faults of queues if job_counters are opened
   job_counters,                 // BPF programs at the tracepoints of jobs

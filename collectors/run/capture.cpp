@@ -15,7 +15,6 @@
 #include "fake/capture/masks.h"
 #include "fake/capture/pass_time.h"
 #include "fake/capture/passes.h"
-#include "run/early_access.h"
 #include "run/machine_parts.h"
 #include "run/registry_metrics.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/early_access.h"
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -11,6 +9,7 @@
 #include "collector/shared/shared_options.h"
 #include "kernel/clients/drm_descriptor.h"
 #include "run/configuration.h"
+#include "run/machine_parts.h"
 
 namespace igpu {
 namespace {

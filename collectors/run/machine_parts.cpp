@@ -9,7 +9,6 @@
 #include "fake/capture/passes.h"
 #include "fake/simulation/simulation.h"
 #include "machine/gpu_adapters.h"
-#include "run/early_access.h"
 
 namespace igpu {
 namespace {

@@ -3,7 +3,7 @@
 #include "kernel/pmu/collected_pmus.h"
 #include "machine/filesystem.h"
 #include "machine/perf_events.h"
-#include "run/early_access.h"
+#include "run/machine_parts.h"
 
 namespace igpu {
 

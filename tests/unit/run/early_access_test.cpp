@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/early_access.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <string>
 
+#include "run/machine_parts.h"
 #include "support/machine_tree.h"
 
 using namespace igpu;
