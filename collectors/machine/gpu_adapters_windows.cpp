@@ -13,7 +13,6 @@
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <string_view>
 #include <utility>
 
 #include "machine/d3dkmt_windows.h"

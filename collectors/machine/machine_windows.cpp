@@ -8,7 +8,6 @@
 #include <array>
 #include <chrono>
 #include <system_error>
-#include <utility>
 
 #include "igpu/unique_fd.h"
 #include "machine/interval_timer.h"

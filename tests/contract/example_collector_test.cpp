@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "kernel/sysfs/attribute.h"
-#include "metric/feature_report.h"
+#include "metric/sample_sink.h"
 #include "run/registry.h"
 #include "support/gpu_tree.h"
 #include "support/test_machine.h"

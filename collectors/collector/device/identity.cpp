@@ -5,7 +5,6 @@
 #include "base/scan.h"
 #include "collector/collector.h"
 #include "kernel/faults/driver_state.h"
-#include "metric/feature_report.h"
 
 namespace igpu {
 namespace {

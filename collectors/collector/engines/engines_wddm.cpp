@@ -11,7 +11,6 @@
 #include "collector/engines/engines_facts.h"
 #include "kernel/clients/wddm_clients.h"
 #include "kernel/windows/wddm.h"
-#include "metric/feature_report.h"
 
 namespace igpu {
 namespace {

@@ -12,7 +12,6 @@
 #include "collector/shared/shared_options.h"
 #include "kernel/sysfs/gt_sysfs.h"
 #include "kernel/windows/wddm.h"
-#include "metric/feature_report.h"
 
 namespace igpu {
 namespace {

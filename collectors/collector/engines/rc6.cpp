@@ -13,7 +13,6 @@
 #include "base/scan_schedule.h"
 #include "collector/collector.h"
 #include "kernel/sysfs/gt_sysfs.h"
-#include "metric/feature_report.h"
 
 namespace igpu {
 namespace {

@@ -8,7 +8,6 @@
 #include "kernel/faults/driver_state.h"
 #include "kernel/faults/fault_files.h"
 #include "kernel/sysfs/pci_files.h"
-#include "metric/feature_report.h"
 
 namespace igpu {
 namespace {

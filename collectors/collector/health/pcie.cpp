@@ -3,7 +3,6 @@
 
 #include "collector/collector.h"
 #include "kernel/sysfs/pci_files.h"
-#include "metric/feature_report.h"
 
 namespace igpu {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "collector/collector.h"
 #include "kernel/pmu/collected_pmus.h"
-#include "metric/feature_report.h"
 
 namespace igpu {
 namespace {

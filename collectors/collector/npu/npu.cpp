@@ -20,7 +20,6 @@
 #include "kernel/clients/clients.h"
 #include "kernel/device/npus.h"
 #include "kernel/npu/npu_files.h"
-#include "metric/feature_report.h"
 
 namespace igpu {
 namespace {

@@ -8,7 +8,6 @@
 #include "collector/collector.h"
 #include "kernel/sysfs/hwmon_files.h"
 #include "kernel/windows/wddm.h"
-#include "metric/feature_report.h"
 
 namespace igpu {
 namespace {

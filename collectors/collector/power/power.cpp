@@ -6,7 +6,6 @@
 #include "base/scan_schedule.h"
 #include "collector/collector.h"
 #include "kernel/pmu/energy_sources.h"
-#include "metric/feature_report.h"
 
 namespace igpu {
 namespace {

@@ -19,7 +19,6 @@
 #include "kernel/sriov/sriov_files.h"
 #include "kernel/sriov/vfio_holders.h"
 #include "machine/linux_errors.h"
-#include "metric/feature_report.h"
 
 namespace igpu {
 namespace {

@@ -29,7 +29,6 @@
 #include "kernel/clients/workload_naming.h"
 #include "kernel/device/engine_class.h"
 #include "machine/machine.h"
-#include "metric/sample_sink.h"
 
 namespace igpu {
 namespace {

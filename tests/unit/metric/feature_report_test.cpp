@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "metric/feature_report.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
+
+#include "metric/sample_sink.h"
 
 TEST_SUITE_BEGIN("feature_report");
 
