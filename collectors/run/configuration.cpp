@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "collector/collector.h"
 #include "collector/shared/shared_options.h"
 #include "igpu/monitor.h"
 #include "run/registry_metrics.h"

@@ -8,8 +8,6 @@
 #include "base/scan.h"
 #include "collector/health/health_device.h"
 #include "kernel/device/pci_address.h"
-#include "kernel/faults/fault_files.h"
-#include "kernel/faults/kernel_records.h"
 
 namespace igpu {
 namespace {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/health/health_files.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <utility>
 
 #include "kernel/faults/driver_state.h"
 #include "kernel/faults/fault_files.h"

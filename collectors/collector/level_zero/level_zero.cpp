@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "level_zero/level_zero_pages.h"
 
 namespace igpu {
 namespace {

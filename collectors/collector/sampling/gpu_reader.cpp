@@ -6,8 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "kernel/pmu/engine_events.h"
-
 namespace igpu::sampling {
 namespace {
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "kernel/clients/clients.h"
-
 namespace igpu {
 namespace {
 

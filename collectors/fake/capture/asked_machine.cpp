@@ -6,14 +6,12 @@
 #include <map>
 #include <mutex>
 #include <span>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "fake/capture/pass_time.h"
 #include "kernel/device/drm_calls.h"
-#include "machine/gpu_adapters.h"
 
 namespace igpu::capture {
 namespace {

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

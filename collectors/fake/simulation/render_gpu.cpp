@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/scan.h"
-#include "fake/simulation/renderers.h"
+#include "fake/simulation/simulated_parts.h"
 
 namespace igpu::simulation {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "fake/simulation/renderers.h"
+#include "fake/simulation/simulated_parts.h"
 
 // drivers/powercap/powercap_sys.c, drivers/hwmon/coretemp.c, and devices that the exporter must ignore.
 namespace igpu::simulation {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "fake/simulation/renderers.h"
+#include "fake/simulation/simulated_parts.h"
 
 // fs/proc/array.c, fs/proc/fd.c, Documentation/gpu/drm-usage-stats.rst, drivers/gpu/drm/i915/i915_drm_client.c,
 // drivers/gpu/drm/xe/xe_drm_client.c

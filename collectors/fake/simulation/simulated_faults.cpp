@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "fake/simulation/renderers.h"
 #include "fake/simulation/simulated_parts.h"
 #include "kernel/device/engine_class.h"
 

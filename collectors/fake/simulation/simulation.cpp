@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "fake/simulation/profiles.h"
-#include "fake/simulation/renderers.h"
 #include "fake/simulation/simulated_parts.h"
 #include "fake/simulation/tree.h"
 #include "igpu/monitor.h"

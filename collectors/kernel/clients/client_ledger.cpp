@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/clients/client_ledger.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace igpu {

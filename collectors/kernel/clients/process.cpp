@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/clients/process.h"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "base/scan.h"

@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <tuple>
-#include <utility>
 
 #include "base/scan.h"
 #include "kernel/device/discovery.h"
-#include "kernel/windows/wddm.h"
 #include "machine/gpu_adapters.h"
 
 namespace igpu {

@@ -2,10 +2,7 @@
 #include "kernel/faults/fault_files.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "base/scan.h"

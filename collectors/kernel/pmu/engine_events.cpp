@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/pmu/engine_events.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <utility>
 
 #include "base/scan.h"
 #include "kernel/pmu/pmu_format.h"

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/scan.h"
-#include "kernel/clients/process.h"
 #include "kernel/device/pci_address.h"
 
 namespace igpu {

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <string_view>
 
 #include "machine/bpf/bpf_object.h"
