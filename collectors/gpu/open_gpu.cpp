@@ -21,7 +21,6 @@
 #include "machine/this_process.h"
 #include "model/fields.h"
 #include "model/rules.h"
-#include "run/configuration.h"
 #include "run/findings.h"
 #include "run/registry.h"
 

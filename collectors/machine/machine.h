@@ -8,13 +8,12 @@
 
 #include "igpu/units.h"
 #include "machine/device_users.h"
+#include "machine/driver_events.h"
 #include "machine/drm_node.h"
 #include "machine/filesystem.h"
-#include "machine/job_counters.h"
 #include "machine/kernel_messages.h"
 #include "machine/page_folder.h"
 #include "machine/perf_events.h"
-#include "machine/queue_faults.h"
 
 namespace igpu {
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/configuration.h"
-
 #include <algorithm>
 #include <chrono>
 
 #include "collector/shared/shared_options.h"
 #include "igpu/monitor.h"
+#include "run/registry.h"
 #include "run/registry_metrics.h"
 
 namespace igpu {

@@ -8,8 +8,8 @@
 #include "collector/collector.h"
 #include "collector/shared/shared_options.h"
 #include "kernel/clients/drm_descriptor.h"
-#include "run/configuration.h"
 #include "run/machine_parts.h"
+#include "run/registry.h"
 
 namespace igpu {
 namespace {

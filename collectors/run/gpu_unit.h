@@ -16,7 +16,7 @@
 #include "igpu/reading.h"
 #include "igpu/units.h"
 #include "kernel/sysfs/pci_files.h"
-#include "run/configuration.h"
+#include "run/registry.h"
 
 namespace igpu {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "igpu/perf_opener.h"
-#include "kernel/pmu/collected_pmus.h"
+#include "kernel/pmu/pmu_files.h"
 #include "machine/filesystem.h"
 #include "machine/perf_events.h"
 #include "run/machine_parts.h"

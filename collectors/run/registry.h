@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,9 +14,27 @@
 #include "igpu/monitor.h"
 #include "igpu/options.h"
 #include "machine/machine.h"
-#include "run/configuration.h"
 
 namespace igpu {
+
+// A collector with its configuration.
+struct ConfiguredCollector {
+  CollectorEntry entry;
+  bool enabled = true;  // always_on collectors are always enabled
+  OptionValues options;
+
+  // The longest time between two readings, even without scrapes; nullopt if only scrapes read it.
+  std::optional<Nanoseconds> read_within(Nanoseconds longest) const;
+};
+
+// Whether the collector counts short jobs, so that it is worth reading between scrapes.
+bool is_read_between_scrapes(const CollectorInfo& collector);
+
+// Whether the collector runs with these options; nothing else decides it.
+bool is_enabled(const CollectorInfo& collector, const MonitorOptions& options);
+
+// All collectors, in the same order. Throws OptionError for an unknown collector or option, and for an invalid value.
+std::vector<ConfiguredCollector> configure(std::span<const CollectorEntry> collectors, const MonitorOptions& options);
 
 struct RegistryOptions {
   std::vector<std::string> gpus;  // selection, as MonitorOptions

@@ -7,7 +7,7 @@
 
 #include "base/scan.h"
 #include "fuzz/fuzz_target.h"
-#include "kernel/pmu/pmu_format.h"
+#include "kernel/pmu/pmu_files.h"
 
 FUZZ_TARGET(pmu_text) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "machine/job_counters.h"
+#include "machine/driver_events.h"
 
 namespace igpu::test {
 

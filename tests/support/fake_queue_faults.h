@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "machine/queue_faults.h"
+#include "machine/driver_events.h"
 
 namespace igpu::test {
 

@@ -15,7 +15,7 @@
 #include "collector/engines/engines_clients.h"
 #include "kernel/device/drm_query.h"
 #include "kernel/pmu/engine_events.h"
-#include "kernel/pmu/pmu_format.h"
+#include "kernel/pmu/pmu_files.h"
 #include "kernel/sriov/sriov_files.h"
 #include "kernel/sysfs/gt_sysfs.h"
 

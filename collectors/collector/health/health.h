@@ -20,8 +20,8 @@
 #include "kernel/faults/fault_text.h"
 #include "kernel/faults/kernel_records.h"
 #include "kernel/faults/queue_fault_events.h"
+#include "machine/driver_events.h"
 #include "machine/kernel_messages.h"
-#include "machine/queue_faults.h"
 #include "machine/slow_reads.h"
 
 namespace igpu {

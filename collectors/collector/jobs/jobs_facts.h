@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "machine/job_counters.h"
+#include "machine/driver_events.h"
 
 namespace igpu {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "collector/collector.h"
-#include "kernel/pmu/collected_pmus.h"
+#include "kernel/pmu/pmu_files.h"
 
 namespace igpu {
 namespace {

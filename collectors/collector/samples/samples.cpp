@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "collector/jobs/jobs_facts.h"
-#include "machine/job_counters.h"
+#include "machine/driver_events.h"
 #include "trace/job_counts.h"
 
 namespace igpu {

@@ -12,8 +12,8 @@
 
 #include "fake/simulation/simulation_script.h"
 #include "fake/simulation/tree.h"
+#include "machine/driver_events.h"
 #include "machine/drm_node.h"
-#include "machine/job_counters.h"
 #include "machine/kernel_messages.h"
 #include "machine/perf_events.h"
 

@@ -4,7 +4,7 @@
 #include <cerrno>
 
 #include "base/scan.h"
-#include "kernel/pmu/pmu_format.h"
+#include "kernel/pmu/pmu_files.h"
 #include "kernel/sysfs/gt_sysfs.h"
 
 namespace igpu {

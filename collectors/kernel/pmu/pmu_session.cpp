@@ -8,7 +8,7 @@
 
 #include "base/held_counter.h"
 #include "base/scan.h"
-#include "kernel/pmu/pmu_format.h"
+#include "kernel/pmu/pmu_files.h"
 
 namespace igpu {
 namespace {

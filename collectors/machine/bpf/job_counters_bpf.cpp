@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/job_counters.h"
+#include "machine/driver_events.h"
 
 #ifndef IGPU_HAS_BPF
 #include <cerrno>

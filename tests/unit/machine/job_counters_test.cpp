@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/job_counters.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <chrono>
 
+#include "machine/driver_events.h"
 #include "support/fake_job_counters.h"
 
 TEST_SUITE_BEGIN("job_counters");

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/configuration.h"
-
 #include <doctest/doctest.h>
 
 #include "igpu/monitor.h"
+#include "run/registry.h"
 
 using namespace igpu;
 

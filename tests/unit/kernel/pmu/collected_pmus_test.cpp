@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/pmu/collected_pmus.h"
-
 #include <doctest/doctest.h>
 
+#include "kernel/pmu/pmu_files.h"
 #include "support/machine_tree.h"
 
 using namespace igpu;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/pmu/collected_pmus.h"
+#include "kernel/pmu/pmu_files.h"
 #include "support/machine_tree.h"
 
 using namespace igpu;

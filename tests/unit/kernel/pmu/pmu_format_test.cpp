@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/pmu/pmu_format.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "kernel/pmu/pmu_files.h"
 
 using namespace igpu;
 
