@@ -13,7 +13,6 @@
 #include "fake/capture/answers.h"
 #include "fake/capture/bug_files.h"
 #include "fake/capture/masks.h"
-#include "fake/capture/pass_time.h"
 #include "fake/capture/passes.h"
 #include "run/machine_parts.h"
 #include "run/registry_metrics.h"

@@ -8,6 +8,8 @@
 
 #include "fake/capture/passes.h"
 #include "fake/simulation/simulation.h"
+#include "igpu/displays.h"
+#include "kernel/device/discovery.h"
 #include "machine/gpu_adapters.h"
 
 namespace igpu {
@@ -103,6 +105,13 @@ std::shared_ptr<MachineParts> make_machine_parts(const MonitorOptions& options, 
   if (options.capture) return capture_parts(*options.capture);
   if (options.simulate.empty()) return std::make_shared<SystemParts>(options, std::move(early));
   return std::make_shared<SimulatedParts>(options);
+}
+
+std::vector<DisplayDevice> display_devices(const MonitorOptions& options) {
+  MonitorOptions machine = options;  // without what collectors open early
+  machine.disable_default_collectors = true;
+  machine.collectors.clear();
+  return display_devices(make_machine_parts(machine, nullptr)->machine().sys);
 }
 
 }  // namespace igpu

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/scan.h"
+#include "fake/capture/answers.h"
 #include "fake/capture/asked_machine.h"
-#include "fake/capture/pass_time.h"
 
 namespace igpu::capture {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "fake/capture/pass_time.h"
+#include "fake/capture/answers.h"
 #include "kernel/device/drm_calls.h"
 
 namespace igpu::capture {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/scan.h"
+#include "fake/capture/answers.h"
 #include "fake/capture/asked_machine.h"
-#include "fake/capture/pass_time.h"
 
 namespace igpu::capture {
 namespace {

@@ -16,7 +16,6 @@
 
 #include "fake/capture/answers.h"
 #include "fake/capture/asked_machine.h"
-#include "fake/capture/pass_time.h"
 
 namespace igpu::capture {
 

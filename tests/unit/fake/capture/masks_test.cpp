@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "fake/capture/pass_time.h"
+#include "fake/capture/answers.h"
 
 using namespace igpu;
 using namespace igpu::capture;
