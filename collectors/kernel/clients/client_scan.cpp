@@ -61,19 +61,10 @@ void ClientScan::begin(std::span<const std::string> asleep) {
   gpus_ = SleepingGpus(machine_.sys, asleep);
   const auto own = machine_.proc.read_link("self");
   self_ = own ? scan_integer<std::uint32_t>(*own) : std::nullopt;
-  snapshot_.pids_hidden = pids_are_hidden();
+  snapshot_.pids_hidden = self_ && !shows_all_processes(machine_.proc);
   const auto descriptors = self_ ? machine_.proc.stat("self/fd") : Reading<FileFacts>(Absent{Reason::kernel, 0});
   counts_descriptors_ = descriptors && descriptors->size > 0;
   for (WalkedProcess& process : memory_.processes()) process.examined = false;
-}
-
-// A live procfs whose process 2 is not the kernel's is that of a container, or hides foreign processes (mount option
-// hidepid).
-bool ClientScan::pids_are_hidden() const {
-  if (!self_) return false;
-  std::array<char, 64> buffer;
-  const auto comm = machine_.proc.read_start("2/comm", buffer);
-  return !comm || trim(*comm) != "kthreadd";
 }
 
 bool ClientScan::is_unsettled(const WalkedProcess& process) const {

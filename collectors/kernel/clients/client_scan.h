@@ -154,7 +154,6 @@ class ClientScan {
   Nanoseconds half_time() const { return deadline_ - limit_ / 2; }
 
  private:
-  bool pids_are_hidden() const;
   ClientFileReader reader();
   bool read_known(ClientFileReader& reader, WalkedProcess& process);
   std::uint64_t descriptor_numbers(std::uint32_t pid) const;

@@ -128,6 +128,12 @@ Reading<ClientProcess> read_process(const Directory& directory, std::uint32_t pi
   return process;
 }
 
+bool shows_all_processes(const Directory& proc) {
+  std::array<char, 64> buffer;
+  const auto comm = proc.read_start("2/comm", buffer);
+  return comm && trim(*comm) == "kthreadd";
+}
+
 std::optional<ProcessIo> parse_process_io(std::string_view text) {
   std::optional<std::uint64_t> read, written;
   while (!text.empty()) {

@@ -83,6 +83,10 @@ Reading<ClientProcess> read_process_stat(const Directory& directory, std::uint32
 // Sets the control group, and the names that its path tells.
 void set_cgroup(ClientProcess& process, std::string_view path);
 
+// False: /proc is that of a container, or hides foreign processes (mount option hidepid): its process 2 is not the
+// kernel's.
+bool shows_all_processes(const Directory& proc);
+
 // Process trees from /proc/<pid>/stat, io and task/<tid>/children (Documentation/filesystems/proc.rst;
 // fs/proc/array.c, base.c).
 

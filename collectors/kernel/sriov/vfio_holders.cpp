@@ -28,13 +28,6 @@ std::string file_of(std::uint32_t pid, std::string_view folder, std::uint32_t fd
   return std::to_string(pid) + std::string(folder) + std::to_string(fd);
 }
 
-// A procfs whose process 2 is not the kernel's is that of a container, or hides foreign processes (hidepid).
-bool shows_all_processes(const Directory& proc) {
-  std::array<char, 64> buffer;
-  const auto comm = proc.read_start("2/comm", buffer);
-  return comm && trim(*comm) == "kthreadd";
-}
-
 }  // namespace
 
 std::string_view vfio_device_of(std::string_view fdinfo) {
