@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/places.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
+
+#include "server/http/connection_table.h"
 
 using namespace igpu::exporter;
 using Kind = Places::Kind;
