@@ -13,7 +13,7 @@
 #include "platform/sockets.h"
 #include "server/http/connection_table.h"
 #include "server/http/front.h"
-#include "server/http/handshakes.h"
+#include "server/http/stream.h"
 
 namespace igpu::exporter {
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/handshakes.h"
-
 #include <doctest/doctest.h>
 #include <openssl/ssl.h>
 
@@ -13,6 +11,7 @@
 
 #include "server/http/listen.h"
 #include "server/http/listener.h"
+#include "server/http/stream.h"
 #include "support/http_client.h"
 #include "support/recording_log.h"
 #include "support/test_listener.h"
