@@ -22,7 +22,6 @@
 #include "server/flights/flight_files.h"
 #include "server/helper_processes.h"
 #include "server/http/host_check.h"
-#include "server/http/listen.h"
 #include "server/http/listener.h"
 #include "server/pages/metrics_handler.h"
 #include "server/pages/routes.h"

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/http/listen.h"
 #include "server/http/listener.h"
 
 namespace igpu::test {

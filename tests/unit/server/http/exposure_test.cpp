@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "server/http/listen.h"
+#include "server/http/listener.h"
 
 using igpu::exporter::reachable_from_outside;
 using Addresses = std::vector<std::string>;

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <vector>
 
-#include "server/http/listen.h"
 #include "server/http/listener.h"
 #include "server/http/stream.h"
 #include "support/http_client.h"

@@ -17,7 +17,6 @@
 #include <system_error>
 #include <thread>
 
-#include "server/http/listen.h"
 #include "support/http_client.h"
 #include "support/recording_log.h"
 #include "support/test_listener.h"

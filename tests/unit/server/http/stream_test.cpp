@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/http/listen.h"
+#include "server/http/listener.h"
 #include "support/http_client.h"
 #include "support/tls_peers.h"
 #include "support/tls_records.h"
