@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/worker_pool.h"
-
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -13,6 +11,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "server/http/responder.h"
 
 using namespace igpu::exporter;
 using namespace std::chrono_literals;
