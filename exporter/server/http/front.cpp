@@ -3,20 +3,14 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <condition_variable>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include "platform/thread.h"
 #include "server/http/acceptor.h"
 #include "server/http/exchanges.h"
 #include "server/http/responder.h"
-#include "server/http/turns.h"
 
 namespace igpu::exporter {
 namespace {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -15,7 +16,10 @@
 
 #include "igpu/log.h"
 #include "platform/sockets.h"
+#include "platform/thread.h"
 #include "server/http/message.h"
+
+namespace igpu::exporter {
 
 // Serves all connections in one loop that never blocks on any of them: accepts, reads request heads, sends answers.
 // TLS handshakes, which are slow, run on separate threads. Only complete request heads are given to the responder, so
@@ -24,7 +28,6 @@
 // For a moment, requests are answered on the loop's own thread: handing one to another thread and the answer back costs
 // about an eighth of a scrape, and more than a page that others have asked for as well. What is left after that moment
 // is submitted to the responder. If an answer is not ready in a moment, a second thread goes on with the loop.
-namespace igpu::exporter {
 
 class Responder;
 
@@ -83,5 +86,66 @@ class Front {
 // responder and log must outlive the front. Throws std::system_error.
 std::unique_ptr<Front> make_front(std::vector<UniqueSocket> listening, const FrontOptions& options,
                                   Front::TlsContext tls, Responder& responder, Log& log);
+
+// Lets two threads take turns at a task that must not stand still: one holds it, the other is on standby. The holder
+// may leave the task for work that is usually short; if it is not back in time, the thread on standby takes the task
+// over. While the work is short, no thread wakes another.
+class Turns {
+ public:
+  // Waits until the calling thread holds the task. False: the task has ended.
+  bool wait() {
+    std::unique_lock lock(mutex_);
+    if (!begun_) return begun_ = true;
+    standby_ = true;
+    while (!ended_) {
+      lock.unlock();
+      alarm_.wait();
+      lock.lock();
+      if (ended_ || !left_) continue;  // not left: the holder came back meanwhile
+      left_ = standby_ = false;
+      return true;
+    }
+    return false;
+  }
+
+  // The holder leaves the task. False: it must stay, because the other thread is not on standby.
+  bool leave(std::chrono::milliseconds for_at_most) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!standby_) return false;
+      left_ = true;
+    }
+    alarm_.set(for_at_most);
+    return true;
+  }
+
+  // The thread that left wants to go on. False: the other thread holds the task now.
+  bool come_back() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!left_) return false;
+      left_ = false;
+    }
+    alarm_.cancel();
+    return true;
+  }
+
+  // By the holder: every wait() ends.
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    alarm_.set(std::chrono::milliseconds(1));  // if the other thread is on standby, it need not be waiting yet
+  }
+
+ private:
+  Alarm alarm_;
+  std::mutex mutex_;  // guards what follows
+  bool begun_ = false;
+  bool standby_ = true;  // the other thread waits, or will soon
+  bool left_ = false;    // the holder may not have come back yet
+  bool ended_ = false;
+};
 
 }  // namespace igpu::exporter

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/turns.h"
-
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <future>
 #include <thread>
+
+#include "server/http/front.h"
 
 using namespace igpu::exporter;
 using namespace std::chrono_literals;
