@@ -12,7 +12,7 @@
 
 #include "platform/own_process.h"
 #include "server/helper_processes.h"
-#include "server/push/credentials.h"
+#include "server/push/address.h"
 #include "server/push/curl_session.h"
 #include "server/push/mqtt_target.h"
 #include "server/push/otlp.h"

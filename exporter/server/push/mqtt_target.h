@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "server/push/address.h"
-#include "server/push/credentials.h"
 #include "server/push/curl_session.h"
 #include "server/push/home_assistant.h"
 #include "server/push/mqtt_session.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "server/push/credentials.h"
+#include "server/push/address.h"
 #include "server/push/curl_session.h"
 #include "server/push/otlp_encoder.h"
 #include "server/push/push_target.h"

@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "server/push/credentials.h"
 #include "server/push/otlp.h"
 #include "support/scratch_folder.h"
 
