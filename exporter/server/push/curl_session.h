@@ -9,8 +9,8 @@
 #include <string>
 
 #include "server/push/address.h"
+#include "server/push/push_target.h"
 #include "server/push/resolver.h"
-#include "server/push/wait.h"
 #include "view/client/curl_library.h"
 
 namespace igpu::exporter {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "server/push/mqtt_packets.h"
-#include "server/push/wait.h"
+#include "server/push/push_target.h"
 
 namespace igpu::exporter::mqtt {
 

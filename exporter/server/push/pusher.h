@@ -19,7 +19,6 @@
 #include "igpu/page.h"
 #include "igpu/units.h"
 #include "server/push/push_target.h"
-#include "server/push/wait.h"
 #include "server/self/own_metrics.h"
 
 namespace igpu::exporter {

@@ -8,7 +8,7 @@
 #include "igpu/unique_fd.h"
 #include "platform/helper_socket.h"
 #include "server/push/address.h"
-#include "server/push/wait.h"
+#include "server/push/push_target.h"
 
 // A separate process resolves the name of a receiver, so that the one that talks to the receiver needs neither UDP nor
 // files of the name service (docs/sandbox.md).

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "server/push/push_target.h"
-#include "server/push/wait.h"
 
 using namespace igpu;
 using namespace igpu::exporter;
