@@ -17,7 +17,6 @@
 #include "server/push/mqtt_target.h"
 #include "server/push/otlp.h"
 #include "server/push/push_target.h"
-#include "server/push/resolver.h"
 #include "server/sandbox/seccomp_filter.h"
 
 namespace igpu::exporter {
