@@ -9,7 +9,6 @@
 #include "fake/simulation/simulation.h"
 #include "igpu/monitor.h"
 #include "server/doctor/place.h"
-#include "server/pages/assets.h"
 #include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"

@@ -9,7 +9,7 @@
 #include "igpu/flight.h"
 #include "server/http/message.h"
 #include "server/pages/api.h"
-#include "server/pages/assets.h"
+#include "server/pages/index_page.h"
 #include "server/pages/metrics_handler.h"
 #include "server/pages/scrape_source.h"
 #include "server/self/own_metrics.h"

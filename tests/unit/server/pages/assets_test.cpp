@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/assets.h"
-
 #include <doctest/doctest.h>
 
 #include <fstream>
 #include <iterator>
 
+#include "server/pages/index_page.h"
 #include "support/fake_http.h"
 #include "support/paths.h"
 
