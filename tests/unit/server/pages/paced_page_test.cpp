@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/paced_page.h"
-
 #include <doctest/doctest.h>
 
+#include "server/pages/api.h"
 #include "support/fake_http.h"
 
 using namespace igpu;
