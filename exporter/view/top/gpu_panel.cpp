@@ -13,7 +13,7 @@
 #include "text/formatted.h"
 #include "text/unicode.h"
 #include "view/report/gpu_summary.h"
-#include "view/top/format.h"
+#include "view/top/canvas.h"
 
 namespace igpu::exporter::top {
 

@@ -19,7 +19,7 @@ namespace igpu::exporter::top {
 
 using ClassRatios = std::array<std::optional<double>, kEngineClasses>;
 
-// A reading's value for the functions of format.h, which show a missing one as "-".
+// A reading's value for the functions of canvas.h, which show a missing one as "-".
 template <class Tag>
 std::optional<double> value_of(const Reading<Quantity<Tag>>& reading) {
   return reading ? std::optional(reading->value) : std::nullopt;

@@ -8,7 +8,7 @@
 
 #include "text/ascii.h"
 #include "text/unicode.h"
-#include "view/top/format.h"
+#include "view/top/canvas.h"
 #include "view/top/gpu_panel.h"
 
 namespace igpu::exporter::top {

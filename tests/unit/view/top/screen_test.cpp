@@ -6,7 +6,7 @@
 #include <string>
 
 #include "text/unicode.h"
-#include "view/top/format.h"
+#include "view/top/canvas.h"
 #include "view/top/host_frame.h"
 
 using namespace igpu::exporter;
