@@ -2,10 +2,8 @@
 #pragma once
 
 #include "view/top/canvas.h"
-#include "view/top/history.h"
 #include "view/top/host_frame.h"
 #include "view/top/screen.h"
-#include "view/top/view_state.h"
 
 namespace igpu::exporter::top {
 

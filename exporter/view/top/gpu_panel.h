@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "view/top/canvas.h"
-#include "view/top/history.h"
 #include "view/top/host_frame.h"
 #include "view/top/screen.h"
 

@@ -4,18 +4,22 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "igpu/model.h"
 #include "igpu/page.h"
 #include "view/report/channel_rates.h"
 
-// What `top` shows: the values read at one moment, by host and GPU. All text is safe for a terminal.
 namespace igpu::exporter::top {
+
+// What `top` shows: the values read at one moment, by host and GPU. All text is safe for a terminal.
 
 using ClassRatios = std::array<std::optional<double>, kEngineClasses>;
 
@@ -76,5 +80,69 @@ inline void add_to(std::optional<double>& sum, std::optional<double> value) {
 
 // The number of processes (or of workloads) on all GPUs.
 std::size_t count_clients(const HostFrame& host, bool workloads);
+
+enum class SortKey { busy, pid, user, gpu, render, copy, video, video_enhance, compute, memory, cpu, command };
+inline constexpr int kSortKeys = 12;
+
+inline constexpr std::chrono::minutes kLongestSpan{15};
+
+enum class Detail { automatic, full, brief, line, hosts };  // hosts: a line for each, if there are several
+
+// What stands over the screen until a key is pressed.
+enum class Over { nothing, help, messages, process };
+
+// A GPU among those of all hosts.
+struct GpuPlace {
+  std::size_t host = 0, gpu = 0;
+  bool operator==(const GpuPlace&) const = default;
+};
+
+// What the user has chosen to see.
+struct ViewState {
+  SortKey sort = SortKey::busy;
+  bool reversed = false;
+  std::string filter;  // part of a command, user, PID, unit or container
+  bool editing_filter = false;
+  bool tree = false;  // shows processes below their unit or container
+  bool workloads = false;
+  Over over = Over::nothing;
+  bool paused = false;
+  Detail detail = Detail::automatic;
+  std::chrono::minutes span{1};   // of the charts; 0: none
+  std::optional<GpuPlace> focus;  // only this GPU and its processes
+  std::string selected;           // key of a row; "" for none
+  std::size_t messages_seen = 0;  // of ScreenContext::message_count
+  int first_row = 0;              // scroll position of the table
+  int first_gpu_line = 0;         // scroll position of the GPUs
+};
+
+// The most recent busy ratios of every engine, and those of the last quarter of an hour by class.
+class History {
+ public:
+  using Values = std::deque<std::optional<double>>;  // the newest is last; nullopt: not measured
+
+  // host: index of the host. Adds one value for each engine; nullopt for a known engine that is not in the frame.
+  void add(std::size_t host, const HostFrame& frame);
+  const Values& of(std::size_t host, const GpuModel& gpu, const snapshot::Engine& engine) const;
+
+  struct Reading {
+    std::chrono::nanoseconds at;  // as HostFrame::time
+    ClassRatios ratios;
+  };
+  using Classes = std::deque<Reading>;                                            // the newest is last
+  const Classes& classes_of(std::size_t host, const std::string& address) const;  // an NPU's are in compute
+
+ private:
+  static constexpr std::size_t kKept = 240, kKeptOfClasses = 1800;
+
+  struct Kept {
+    Values values;
+    bool added = false;
+  };
+  static std::string key(const GpuModel& gpu, const snapshot::Engine& engine);
+
+  std::map<std::size_t, std::map<std::string, Kept>> hosts_;
+  std::map<std::pair<std::size_t, std::string>, Classes> classes_;  // by host and address of the GPU or NPU
+};
 
 }  // namespace igpu::exporter::top

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "view/top/host_frame.h"
 #include "view/top/screen.h"
-#include "view/top/view_state.h"
 
 namespace igpu::exporter::top {
 

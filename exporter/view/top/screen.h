@@ -6,9 +6,7 @@
 #include <vector>
 
 #include "view/top/canvas.h"
-#include "view/top/history.h"
 #include "view/top/host_frame.h"
-#include "view/top/view_state.h"
 
 namespace igpu::exporter::top {
 

@@ -8,7 +8,6 @@
 #include "view/top/canvas.h"
 #include "view/top/host_frame.h"
 #include "view/top/screen.h"
-#include "view/top/view_state.h"
 
 namespace igpu::exporter::top {
 
