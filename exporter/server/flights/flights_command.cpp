@@ -19,7 +19,6 @@
 #include "text/unicode.h"
 #include "trace/trace_file.h"
 #include "view/client/http_fetcher.h"
-#include "view/client/target.h"
 
 namespace igpu::exporter {
 namespace {

@@ -21,7 +21,6 @@
 #include "text/unicode.h"
 #include "view/chosen_gpus.h"
 #include "view/client/http_fetcher.h"
-#include "view/client/target.h"
 #include "view/report/no_gpu.h"
 #include "view/stats/stats_output.h"
 #include "view/top/canvas.h"

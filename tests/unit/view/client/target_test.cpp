@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/client/target.h"
-
 #include <doctest/doctest.h>
 
 #include <stdexcept>
+
+#include "view/client/http_fetcher.h"
 
 using namespace igpu::exporter;
 
