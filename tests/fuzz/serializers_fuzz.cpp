@@ -14,7 +14,7 @@
 #include "support/exposition_parser.h"
 #include "support/sample_page.h"
 #include "support/utf8.h"
-#include "view/format/json_lines.h"
+#include "view/format/json_writer.h"
 #include "view/format/text_writer.h"
 
 using namespace igpu;

@@ -15,7 +15,7 @@
 #include "support/exposition_parser.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "view/format/json_lines.h"
+#include "view/format/json_writer.h"
 #include "view/format/text_writer.h"
 #include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"

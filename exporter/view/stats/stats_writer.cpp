@@ -11,7 +11,7 @@
 #include "platform/build_info.h"
 #include "view/format/csv_rows.h"
 #include "view/format/intel_gpu_top_output.h"
-#include "view/format/json_lines.h"
+#include "view/format/json_writer.h"
 #include "view/format/text_writer.h"
 #include "view/query/query_output.h"
 #include "view/report/fixes.h"

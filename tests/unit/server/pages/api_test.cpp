@@ -7,7 +7,7 @@
 
 #include "server/doctor/doctor_report.h"
 #include "support/fake_http.h"
-#include "view/format/json_lines.h"
+#include "view/format/json_writer.h"
 
 using namespace igpu;
 using namespace igpu::exporter;

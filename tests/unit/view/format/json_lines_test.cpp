@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/format/json_lines.h"
-
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -8,6 +6,7 @@
 #include <string>
 
 #include "support/sample_page.h"
+#include "view/format/json_writer.h"
 
 TEST_SUITE_BEGIN("json_lines");
 

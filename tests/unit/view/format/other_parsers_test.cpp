@@ -8,7 +8,7 @@
 #include "support/exposition_parser.h"
 #include "support/run_program.h"
 #include "support/sample_page.h"
-#include "view/format/json_lines.h"
+#include "view/format/json_writer.h"
 #include "view/format/text_writer.h"
 
 TEST_SUITE_BEGIN("other_parsers");
