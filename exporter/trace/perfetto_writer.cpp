@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "trace/perfetto_fields.h"
-#include "view/format/proto_writer.h"
+#include "view/format/proto.h"
 
 namespace igpu::exporter {
 namespace {

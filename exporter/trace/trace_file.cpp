@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "trace/perfetto_fields.h"
-#include "view/format/proto_reader.h"
+#include "view/format/proto.h"
 
 namespace igpu::exporter {
 namespace {

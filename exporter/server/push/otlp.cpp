@@ -7,7 +7,7 @@
 #include "platform/build_info.h"
 #include "platform/own_process.h"
 #include "text/unicode.h"
-#include "view/format/proto_reader.h"
+#include "view/format/proto.h"
 
 namespace igpu::exporter {
 namespace {

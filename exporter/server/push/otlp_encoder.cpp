@@ -6,7 +6,7 @@
 #include <numeric>
 #include <span>
 
-#include "view/format/proto_writer.h"
+#include "view/format/proto.h"
 
 namespace igpu::exporter {
 namespace {
