@@ -13,7 +13,6 @@
 #include "platform/own_process.h"
 #include "server/flights/flight_files.h"
 #include "server/pages/model_json.h"
-#include "view/format/gzip.h"
 #include "view/format/json_writer.h"
 #include "view/format/negotiation.h"
 #include "view/report/fixes.h"

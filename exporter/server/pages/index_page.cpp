@@ -21,7 +21,6 @@
 #include "server/pages/embedded/users_js.h"
 #include "text/ascii.h"
 #include "text/unicode.h"
-#include "view/format/gzip.h"
 #include "view/format/negotiation.h"
 #include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"

@@ -17,7 +17,6 @@
 #include "server/pages/in_flight.h"
 #include "server/pages/scrape_source.h"
 #include "server/self/own_metrics.h"
-#include "view/format/gzip.h"
 #include "view/format/negotiation.h"
 
 namespace igpu::exporter {

@@ -11,7 +11,7 @@
 #include "server/push/curl_session.h"
 #include "server/push/otlp_encoder.h"
 #include "server/push/push_target.h"
-#include "view/format/gzip.h"
+#include "view/format/negotiation.h"
 
 namespace igpu::exporter {
 

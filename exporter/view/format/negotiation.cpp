@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "view/format/negotiation.h"
 
+#include <libdeflate.h>
+
 #include <algorithm>
 #include <charconv>
+#include <new>
 #include <optional>
+#include <stdexcept>
 
 #include "text/ascii.h"
 #include "view/format/text_writer.h"
@@ -100,6 +104,18 @@ bool is_text(const Item& item) {
 }
 
 }  // namespace
+
+Gzip::Gzip() : compressor_(libdeflate_alloc_compressor(1), libdeflate_free_compressor) {
+  if (!compressor_) throw std::bad_alloc();
+}
+
+void Gzip::compress(std::string_view text, std::string& out) {
+  out.resize(libdeflate_gzip_compress_bound(compressor_.get(), text.size()));  // space for the worst case
+  const std::size_t size =
+      libdeflate_gzip_compress(compressor_.get(), text.data(), text.size(), out.data(), out.size());
+  if (size == 0) throw std::runtime_error("compression failed");
+  out.resize(size);
+}
 
 FormatChoice choose_format(std::string_view accept) {
   double openmetrics = 0;

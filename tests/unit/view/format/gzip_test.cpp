@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/format/gzip.h"
-
 #include <doctest/doctest.h>
 #include <zlib.h>
 
 #include <random>
 #include <string>
+
+#include "view/format/negotiation.h"
 
 TEST_SUITE_BEGIN("gzip");
 
