@@ -8,7 +8,7 @@
 
 #include "igpu/model.h"
 #include "server/pages/model_json.h"
-#include "view/query/query_fields.h"
+#include "view/query/query_output.h"
 #include "view/top/host_frame.h"
 #include "view/top/screen.h"
 
