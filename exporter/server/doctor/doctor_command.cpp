@@ -17,7 +17,6 @@
 #include "view/capture_file/write_capture.h"
 #include "view/chosen_gpus.h"
 #include "view/report/fixes.h"
-#include "view/report/gpu_advice.h"
 #include "view/workloads/rules_file.h"
 
 namespace igpu::exporter {

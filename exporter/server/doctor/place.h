@@ -11,7 +11,6 @@
 #include "igpu/feature.h"
 #include "igpu/options.h"
 #include "view/report/fixes.h"
-#include "view/report/gpu_advice.h"
 
 // Where the program runs, because a missing permission is granted differently in each place.
 namespace igpu::exporter {

@@ -13,7 +13,6 @@
 #include "igpu/model.h"
 #include "view/format/json_writer.h"
 #include "view/report/fixes.h"
-#include "view/report/gpu_advice.h"
 
 // Shared by `doctor --json` and the API.
 namespace igpu::exporter {

@@ -2,15 +2,19 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "igpu/missing.h"
+#include "igpu/model.h"
+
+namespace igpu::exporter {
 
 // Missing features, grouped by what fixes them: one missing permission often disables ten features on each of three
 // GPUs.
-namespace igpu::exporter {
 
 // One thing to do. Text and lines are apart, so that what is copied runs as it is.
 struct GrantStep {
@@ -49,5 +53,23 @@ std::vector<std::string> gains_of(const Fix& fix);
 
 // Hangs are what the fewest look for, but identity, which reports them, is the first collector.
 std::vector<Finding> most_useful_first(std::span<const Finding> findings);
+
+// What a GPU wastes although no feature is missing: it may never sleep, its link is slower than card and slot, it is
+// busy at a low clock.
+
+struct Advice {
+  std::string device;   // PCI address
+  bool wrong = true;    // otherwise it is as intended, and worth knowing
+  std::string text;     // a sentence without full stop
+  std::string command;  // to copy; "" if there is none
+  bool names_programs = false;
+};
+
+// A file below the root of sysfs; nullopt: not there, or not readable. Only files whose reading wakes nothing are asked
+// for.
+using ReadSysfs = std::function<std::optional<std::string>(const std::string& path)>;
+
+// gpus: the same as models, for what no page tells.
+std::vector<Advice> advice_for(std::span<const GpuModel> models, std::span<const Gpu> gpus, const ReadSysfs& read);
 
 }  // namespace igpu::exporter

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/report/gpu_advice.h"
-
 #include <doctest/doctest.h>
 
 #include <map>
 #include <string>
+
+#include "view/report/fixes.h"
 
 TEST_SUITE_BEGIN("advice");
 
