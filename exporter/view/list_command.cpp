@@ -9,7 +9,7 @@
 #include "igpu/monitor.h"
 #include "text/unicode.h"
 #include "view/chosen_gpus.h"
-#include "view/report/gpu_json.h"
+#include "view/report/diagnosis_json.h"
 #include "view/report/gpu_summary.h"
 #include "view/report/no_gpu.h"
 #include "view/workloads/rules_file.h"

@@ -12,7 +12,7 @@
 #include "igpu/words.h"
 #include "text/ascii.h"
 #include "view/format/json_writer.h"
-#include "view/report/gpu_json.h"
+#include "view/report/diagnosis_json.h"
 #include "view/report/gpu_summary.h"
 
 namespace igpu::exporter {

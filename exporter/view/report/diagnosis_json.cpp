@@ -3,14 +3,21 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "igpu/missing.h"
-#include "view/report/gpu_json.h"
+#include "text/formatted.h"
 #include "view/report/gpu_summary.h"
 #include "view/report/no_gpu.h"
 
 namespace igpu::exporter {
 namespace {
+
+void write_known(JsonWriter& json, std::string_view name, std::string_view text) {
+  if (!text.empty()) json.member(name, text);
+}
+
+int whole(Count count) { return static_cast<int>(count.value); }
 
 void write_advice(JsonWriter& json, std::span<const Advice> all, std::string_view address) {
   json.name("advice").begin_array();
@@ -24,6 +31,82 @@ void write_advice(JsonWriter& json, std::span<const Advice> all, std::string_vie
 }
 
 }  // namespace
+
+void write_gpu(JsonWriter& json, const Gpu& gpu) {
+  json.member("device", gpu.address);
+  write_known(json, "name", gpu.name);
+  json.member("driver", to_string(gpu.driver)).member("kind", to_string(gpu.kind));
+  write_known(json, "card", gpu.card);
+  write_known(json, "render_node", gpu.render_node);
+  if (gpu.device_id != 0) json.member("device_id", formatted("0x%04x", unsigned{gpu.device_id}));
+  if (gpu.revision) json.member("revision", formatted("0x%02x", unsigned{*gpu.revision}));
+  if (gpu.numa_node >= 0) json.member("numa_node", gpu.numa_node);
+  json.member("virtual_function", gpu.virtual_function);
+}
+
+void write_functions(JsonWriter& json, const GpuModel& gpu) {
+  if (!gpu.functions_enabled) return;
+  json.name("vfs").begin_object().member("enabled", whole(*gpu.functions_enabled));
+  if (gpu.functions_total) json.member("total", whole(*gpu.functions_total));
+  json.name("functions").begin_array();
+  for (const snapshot::VirtualFunction& function : gpu.functions) {
+    json.begin_object().member("vf", static_cast<int>(function.number)).member("vf_address", function.address);
+    json.member("driver", function.driver);
+    write_known(json, "workload", function.workload);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
+void write_npus(JsonWriter& json, std::span<const snapshot::Npu> npus) {
+  json.name("npus").begin_array();
+  for (const snapshot::Npu& npu : npus) {
+    json.begin_object().member("device", npu.address);
+    write_known(json, "name", npu.name);
+    write_known(json, "accel", npu.accel);
+    write_known(json, "device_id", npu.device_id);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_unbound(JsonWriter& json, std::span<const snapshot::Unbound> gpus) {
+  if (gpus.empty()) return;
+  json.name("unbound").begin_array();
+  for (const snapshot::Unbound& gpu : gpus) {
+    json.begin_object().member("device", gpu.address).member("reason", gpu.reason);
+    write_known(json, "name", gpu.name);
+    write_known(json, "device_id", gpu.device_id);
+    json.member("why", why_unbound(gpu));
+    const UnboundHelp help = help_for(gpu);
+    write_known(json, "hint", help.hint);
+    write_known(json, "command", help.command);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_no_gpu(JsonWriter& json, const std::string& sysfs_root) {
+  const NoGpuAdvice advice = no_gpu_advice(sysfs_root);
+  json.name("no_gpu").begin_object().member("cause", advice.why).member("command", advice.look);
+  json.member("hint", advice.then).end_object();
+}
+
+void write_features(JsonWriter& json, std::span<const Finding> findings, std::string_view device) {
+  json.name("features").begin_array();
+  for (const Finding& finding : findings) {
+    if (finding.device != device || finding.feature == nullptr) continue;
+    json.begin_object().member("feature", finding.feature->name).member("collector", finding.collector);
+    json.member("available", finding.available);
+    if (!finding.available) {
+      json.member("reason", to_string(finding.absent.reason)).member("meaning", finding.feature->meaning);
+      write_known(json, "cause", finding.cause);
+      write_known(json, "hint", finding.hint);
+    }
+    json.end_object();
+  }
+  json.end_array();
+}
 
 std::size_t DiagnosedMachine::missing() const {
   const auto features = std::ranges::count_if(findings, is_missing);
