@@ -11,7 +11,6 @@
 #include "view/chosen_gpus.h"
 #include "view/report/diagnosis_json.h"
 #include "view/report/gpu_summary.h"
-#include "view/report/no_gpu.h"
 #include "view/workloads/rules_file.h"
 
 namespace igpu::exporter {

@@ -9,7 +9,6 @@
 #include "text/unicode.h"
 #include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"
-#include "view/report/no_gpu.h"
 
 namespace igpu::exporter {
 namespace {

@@ -24,7 +24,6 @@
 #include "view/format/negotiation.h"
 #include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"
-#include "view/report/no_gpu.h"
 
 namespace igpu::exporter {
 namespace {

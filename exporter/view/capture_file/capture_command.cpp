@@ -16,7 +16,7 @@
 #include "view/capture_file/write_capture.h"
 #include "view/chosen_gpus.h"
 #include "view/report/fixes.h"
-#include "view/report/no_gpu.h"
+#include "view/report/gpu_summary.h"
 
 namespace igpu::exporter {
 namespace {

@@ -17,7 +17,7 @@
 #include "view/chosen_gpus.h"
 #include "view/query/query_output.h"
 #include "view/query/xpu_smi.h"
-#include "view/report/no_gpu.h"
+#include "view/report/gpu_summary.h"
 #include "view/stats/stats_output.h"
 #include "view/workloads/rules_file.h"
 

@@ -8,7 +8,6 @@
 #include "igpu/missing.h"
 #include "text/formatted.h"
 #include "view/report/gpu_summary.h"
-#include "view/report/no_gpu.h"
 
 namespace igpu::exporter {
 namespace {

@@ -10,7 +10,6 @@
 #include "igpu/words.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
-#include "view/report/no_gpu.h"
 
 namespace igpu::exporter {
 

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "igpu/model.h"
+#include "view/format/json_writer.h"
+
+namespace igpu::exporter {
 
 // Summary of a GPU, or of an NPU, for people, in everyday units: shown by `stats` and by the page at "/".
-namespace igpu::exporter {
 
 struct SummaryRow {
   std::string name;          // "gt0 vcs0 video"; from labels, so it may contain any text that a driver or process chose
@@ -60,5 +62,26 @@ std::string functions_enabled(const GpuModel& gpu);
 
 // "380.1 MiB", aligned as the values of rows.
 std::string human_bytes(double value);
+
+// Texts for a machine without an Intel GPU.
+
+// That there is no GPU, or a line for each that is on the bus without i915 or xe.
+std::string without_gpus(const HostModel& host);
+// Instead of an empty table.
+std::string nothing_to_show(const HostModel& host);
+inline bool shows_devices(const HostModel& host) { return !host.gpus.empty() || !host.npus.empty(); }
+
+inline constexpr std::string_view kNoGpu = "No Intel GPU found";
+// One line, for standard error or a table.
+std::string no_gpu_line();
+
+struct NoGpuAdvice {
+  std::string why;
+  std::string_view look;  // a line to copy, which lists GPUs
+  std::string_view then;  // what helps, by what it shows
+};
+NoGpuAdvice no_gpu_advice(const std::string& sysfs_root);
+// "no_gpu": cause, command and hint.
+void write_no_gpu(JsonWriter& json, const std::string& sysfs_root);
 
 }  // namespace igpu::exporter

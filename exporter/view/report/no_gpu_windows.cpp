@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/report/no_gpu.h"
+#include "view/report/gpu_summary.h"
 
 namespace igpu::exporter {
 

@@ -9,7 +9,7 @@
 #include "igpu/monitor.h"
 #include "view/chosen_gpus.h"
 #include "view/format/csv_rows.h"
-#include "view/report/no_gpu.h"
+#include "view/report/gpu_summary.h"
 #include "view/stats/stats_output.h"
 #include "view/stats/stats_summary.h"
 #include "view/stats/stats_writer.h"

@@ -15,7 +15,7 @@
 #include "view/format/text_writer.h"
 #include "view/query/query_output.h"
 #include "view/report/fixes.h"
-#include "view/report/no_gpu.h"
+#include "view/report/gpu_summary.h"
 
 namespace igpu::exporter {
 namespace {

@@ -21,7 +21,7 @@
 #include "text/unicode.h"
 #include "view/chosen_gpus.h"
 #include "view/client/http_fetcher.h"
-#include "view/report/no_gpu.h"
+#include "view/report/gpu_summary.h"
 #include "view/stats/stats_output.h"
 #include "view/top/canvas.h"
 #include "view/top/live_view.h"
