@@ -11,7 +11,6 @@
 #include "view/format/csv_rows.h"
 #include "view/report/gpu_summary.h"
 #include "view/stats/stats_output.h"
-#include "view/stats/stats_summary.h"
 #include "view/stats/stats_writer.h"
 #include "view/workloads/rules_file.h"
 

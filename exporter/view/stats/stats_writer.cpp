@@ -2,13 +2,16 @@
 #include "view/stats/stats_writer.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <iterator>
 #include <memory>
 #include <stdexcept>
-#include <utility>
 
+#include "cli/output.h"
 #include "cli/usage_error.h"
 #include "platform/build_info.h"
+#include "text/unicode.h"
 #include "view/format/csv_rows.h"
 #include "view/format/intel_gpu_top_output.h"
 #include "view/format/json_writer.h"
@@ -115,6 +118,56 @@ constexpr StatsFormat kFormats[] = {
      .for_flag = false},
 };
 
+constexpr std::size_t kTitleWidth = 14;
+constexpr std::size_t kRowIndent = 2 + kTitleWidth;
+constexpr std::size_t kNameWidth = 30;
+constexpr std::size_t kPidWidth = 8;
+constexpr std::size_t kCommWidth = 16;  // one more than the longest process name
+constexpr std::size_t kMemoryWidth = 12;
+constexpr std::size_t kMaxProcesses = 10;
+
+// The title is printed on the first row of a section only.
+std::string row_start(std::string_view title, bool first) {
+  return "  " + padded(first ? title : std::string_view(), kTitleWidth);
+}
+
+void add_section(std::string& out, const SummarySection& section) {
+  bool first = true;
+  for (const SummaryRow& row : section.rows) {
+    out += row_start(section.title, std::exchange(first, false));
+    if (row.value.empty()) {
+      append_wrapped(out, clean_text(row.name), kRowIndent);
+    } else {
+      out += padded(clean_text(row.name), kNameWidth) + clean_text(row.value);
+    }
+    out += '\n';
+  }
+}
+
+void add_processes(std::string& out, const std::vector<SummaryProcess>& processes) {
+  const std::size_t shown = std::min(processes.size(), kMaxProcesses);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const SummaryProcess& process = processes[i];
+    out += row_start("processes", i == 0) + padded(process.pid, kPidWidth) +
+           padded(clean_text(process.comm), kCommWidth) + padded(human_bytes(process.resident_bytes), kMemoryWidth);
+    append_wrapped(out, process.classes, kRowIndent + kPidWidth + kCommWidth + kMemoryWidth);
+    while (out.ends_with(' ')) out.pop_back();
+    out += '\n';
+  }
+  if (processes.size() > shown) {
+    out += row_start("", false) + "and " + std::to_string(processes.size() - shown) + " more\n";
+  }
+}
+
+constexpr double kBucketWidth = 1.01;
+
+// Values of one sign are told apart by the integer part of their logarithm, so a bucket's width is 1 % of its values.
+double middle_of_bucket(double value) {
+  if (value == 0) return 0;
+  const double bucket = std::floor(std::log(std::abs(value)) / std::log(kBucketWidth));
+  return std::copysign(std::pow(kBucketWidth, bucket + 0.5), value);
+}
+
 }  // namespace
 
 std::span<const StatsFormat> stats_formats() { return kFormats; }
@@ -130,6 +183,79 @@ std::string stats_format_names() {
   for (const StatsFormat& format : kFormats)
     if (format.for_flag) names.append(names.empty() ? "" : "|").append(format.name);
   return names;
+}
+
+std::string stats_table(const PageView& view, std::span<const Gpu> gpus) {
+  std::string out;
+  const HostModel host = model_of(view);
+  for (const Gpu& gpu : gpus) {
+    const GpuModel* const model = host.gpu(gpu.address);
+    const GpuSummary summary = model != nullptr ? summarize(*model) : GpuSummary();
+    if (!out.empty()) out += '\n';
+    out += gpu.address + "  ";
+    append_wrapped(out,
+                   (gpu.name.empty() ? "(unknown name)" : clean_text(gpu.name)) + " (" + to_string(gpu.kind) + ", " +
+                       to_string(gpu.driver) + (gpu.virtual_function ? ", virtual function)" : ")"),
+                   2);
+    out += '\n';
+    if (summary.suspended) out += "  asleep; values appear when a program wakes it\n";
+    for (const SummarySection& section : summary.sections) add_section(out, section);
+    add_processes(out, summary.processes);
+  }
+  for (const snapshot::Npu& npu : host.npus) {
+    if (!out.empty()) out += '\n';
+    out += clean_text(npu.address) + "  ";
+    append_wrapped(out, clean_text(name_of(npu)) + " (NPU, intel_vpu)", 2);
+    out += '\n';
+    if (npu.suspended.value_or(false)) out += "  asleep; values appear when a program wakes it\n";
+    for (const SummarySection& section : sections_of(npu)) add_section(out, section);
+  }
+  return out;
+}
+
+void Distribution::add(double value) {
+  if (!std::isfinite(value)) return;
+  if (count_++ == 0) minimum_ = maximum_ = value;
+  minimum_ = std::min(minimum_, value);
+  maximum_ = std::max(maximum_, value);
+  sum_ += value;
+  ++buckets_[middle_of_bucket(value)];
+}
+
+double Distribution::percentile(double share) const {
+  if (count_ == 0) return 0;
+  // Nearest rank: the smallest value that at least this share of all values does not exceed.
+  auto left = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(count_)));
+  for (const auto& [middle, values] : buckets_) {
+    if (left <= values) return std::clamp(middle, minimum_, maximum_);
+    left -= values;
+  }
+  return maximum_;
+}
+
+void StatsSummary::add(std::string_view device, const std::string& column, double value) {
+  auto known = devices_.find(device);
+  if (known == devices_.end()) known = devices_.emplace(device, Columns()).first;
+  Columns& columns = known->second;
+  auto known_column = std::ranges::find(columns, column, &Columns::value_type::first);
+  if (known_column == columns.end()) known_column = columns.insert(columns.end(), {column, Distribution()});
+  known_column->second.add(value);
+}
+
+std::string StatsSummary::text() const {
+  std::string out;
+  char line[128];
+  for (const auto& [device, columns] : devices_) {
+    if (!out.empty()) out += '\n';
+    std::snprintf(line, sizeof line, "%11s %11s %11s %11s  ", "min", "mean", "max", "p95");
+    out += line + clean_text(device) + '\n';
+    for (const auto& [column, values] : columns) {
+      std::snprintf(line, sizeof line, "%11.5g %11.5g %11.5g %11.5g  ", values.minimum(), values.mean(),
+                    values.maximum(), values.percentile(0.95));
+      out += line + clean_text(column) + '\n';
+    }
+  }
+  return out;
 }
 
 }  // namespace igpu::exporter

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/stats/stats_summary.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
+
+#include "view/stats/stats_writer.h"
 
 using namespace igpu::exporter;
 
