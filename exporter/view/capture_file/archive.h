@@ -7,10 +7,11 @@
 
 #include "igpu/capture.h"
 
+namespace igpu::exporter {
+
 // The file of a capture: a tar archive of regular files, compressed with zstd. Anybody may have made it, so the reader
 // trusts nothing in it: it extracts into memory only, within limits, and accepts regular files with plain relative
 // paths.
-namespace igpu::exporter {
 
 struct ArchiveLimits {
   std::size_t files = 200'000;
