@@ -14,7 +14,7 @@
 #include "server/doctor/place.h"
 #include "server/sandbox_plan.h"
 #include "server/web_config/web_config_file.h"
-#include "view/capture_file/write_capture.h"
+#include "view/capture_file/capture_file.h"
 #include "view/chosen_gpus.h"
 #include "view/report/fixes.h"
 #include "view/workloads/rules_file.h"

@@ -13,7 +13,6 @@
 #include "platform/build_info.h"
 #include "text/unicode.h"
 #include "view/capture_file/capture_file.h"
-#include "view/capture_file/write_capture.h"
 #include "view/chosen_gpus.h"
 #include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"

@@ -5,10 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "cli/options.h"
 #include "igpu/capture.h"
 
-// A capture on disk.
 namespace igpu::exporter {
+
+// A capture on disk.
 
 // Throws std::runtime_error, with one line that names the file, unless it is a capture that --simulate can serve.
 std::shared_ptr<const CaptureFiles> load_capture(const std::string& path);
@@ -31,5 +33,15 @@ CaptureFiles files_of(std::string_view bytes);
 std::string how_to_read(const std::string& path);
 
 std::string system_release();  // "kernel 6.12.5"; "" if unknown
+
+// What `capture` and `doctor --bug` share.
+
+// path: "-" for standard output. Throws UsageError if that is a terminal, std::runtime_error if the file cannot be
+// written.
+void check_capture_destination(const std::string& command, const std::string& path);
+
+// Takes a capture, writes it, and prints what is in it. kernel_bug: CaptureRequest::kernel_bug. added: more files for
+// it. Returns the exit status; throws std::runtime_error.
+int write_capture(const Options& options, const std::string& path, bool kernel_bug, const CaptureFiles& added);
 
 }  // namespace igpu::exporter
