@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "server/web_config/password_check.h"
+#include "server/web_config/guard.h"
 
 using namespace igpu::exporter;
 

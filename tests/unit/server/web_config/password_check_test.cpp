@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/web_config/password_check.h"
-
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "server/web_config/bcrypt.h"
+#include "server/web_config/guard.h"
 
 using namespace igpu::exporter;
 using Outcome = PasswordCheck::Outcome;
