@@ -32,8 +32,8 @@
 #include "server/serve_stages.h"
 #include "server/service/logging.h"
 #include "server/service/systemd.h"
-#include "server/web_config/follower.h"
 #include "server/web_config/guard.h"
+#include "server/web_config/web_config_file.h"
 #include "view/workloads/rules_file.h"
 
 namespace igpu::exporter {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/web_config/follower.h"
-
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -9,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/web_config/web_config_file.h"
 #include "support/held_calls.h"
 #include "support/recording_log.h"
 #include "support/scratch_folder.h"
