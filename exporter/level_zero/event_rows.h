@@ -13,9 +13,10 @@
 #include <utility>
 #include <vector>
 
+namespace igpu::exporter {
+
 // The calls of a Level Zero program, one row for each: from a CSV in the format of the validation layer's System
 // Resource Tracker, whichever program wrote it, or from an event log of ours.
-namespace igpu::exporter {
 
 inline constexpr std::size_t kResourceColumns = 10;
 extern const std::array<std::string_view, kResourceColumns> kResourceColumnNames;
