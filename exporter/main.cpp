@@ -10,7 +10,6 @@
 #include "cli/command_line.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/usage_error.h"
 #include "igpu/option.h"
 #include "platform/build_info.h"
 #include "platform/own_process.h"

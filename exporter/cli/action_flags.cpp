@@ -9,8 +9,8 @@
 
 #include "cli/flags.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/settings.h"
-#include "cli/usage_error.h"
 
 namespace igpu::exporter {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "cli/flags.h"
+#include "cli/output.h"
 #include "cli/settings.h"
-#include "cli/usage_error.h"
 
 namespace igpu::exporter {
 

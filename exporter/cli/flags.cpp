@@ -8,8 +8,8 @@
 #include <stdexcept>
 
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/settings.h"
-#include "cli/usage_error.h"
 #include "igpu/monitor.h"
 #include "server/http/host_check.h"
 #include "server/push/address.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdlib>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -18,5 +20,18 @@ int columns_of_output();
 
 // The error's message; if memory or threads were exhausted, also which of them, the limit that applies, and a hint.
 std::string explained(const std::exception& error, const ProcessLimits& limits);
+
+// Exit status if an argument is invalid: it differs from that of a failure, or of nothing to show (1).
+inline constexpr int kUsageStatus = 2;
+
+// Invalid arguments, or, with EXIT_FAILURE, what they name; what() is the one line to print.
+class UsageError : public std::runtime_error {
+ public:
+  explicit UsageError(const std::string& what, int status = kUsageStatus) : std::runtime_error(what), status_(status) {}
+  int status() const { return status_; }
+
+ private:
+  int status_;
+};
 
 }  // namespace igpu::exporter

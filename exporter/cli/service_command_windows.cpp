@@ -10,7 +10,6 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/usage_error.h"
 #include "platform/own_process.h"
 #include "platform/windows_headers.h"
 #include "text/ascii.h"

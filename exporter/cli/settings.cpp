@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "cli/flags.h"
-#include "cli/usage_error.h"
+#include "cli/output.h"
 #include "igpu/duration.h"
 #include "igpu/words.h"
 #include "text/ascii.h"

@@ -7,7 +7,6 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/usage_error.h"
 #include "platform/build_info.h"
 #include "setup/setup.h"
 #include "setup/static_file/documents.h"

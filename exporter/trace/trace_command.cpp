@@ -8,7 +8,6 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/usage_error.h"
 #include "platform/regular_file.h"
 #include "text/unicode.h"
 #include "trace/job_report.h"

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "cli/output.h"
-#include "cli/usage_error.h"
 #include "igpu/model.h"
 #include "igpu/monitor.h"
 #include "text/unicode.h"

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "cli/commands.h"
-#include "cli/usage_error.h"
+#include "cli/output.h"
 #include "platform/sockets.h"
 #include "platform/thread.h"
 

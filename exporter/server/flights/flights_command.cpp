@@ -12,7 +12,6 @@
 #include "cli/client_options.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/usage_error.h"
 #include "platform/regular_file.h"
 #include "server/flights/flight_files.h"
 #include "server/flights/flight_writer.h"

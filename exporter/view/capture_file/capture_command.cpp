@@ -8,7 +8,6 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/usage_error.h"
 #include "igpu/capture.h"
 #include "platform/build_info.h"
 #include "text/unicode.h"

@@ -11,7 +11,6 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/usage_error.h"
 #include "igpu/monitor.h"
 #include "platform/regular_file.h"
 #include "view/chosen_gpus.h"

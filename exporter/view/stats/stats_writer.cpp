@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 #include "cli/output.h"
-#include "cli/usage_error.h"
 #include "platform/build_info.h"
 #include "text/unicode.h"
 #include "view/format/csv_rows.h"

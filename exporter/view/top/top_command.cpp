@@ -15,7 +15,6 @@
 #include "cli/client_options.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/usage_error.h"
 #include "igpu/monitor.h"
 #include "platform/standard_streams.h"
 #include "text/unicode.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cli/options.h"
-#include "cli/usage_error.h"
+#include "cli/output.h"
 #include "igpu/monitor.h"
 
 using namespace igpu;

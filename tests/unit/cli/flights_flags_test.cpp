@@ -6,7 +6,7 @@
 
 #include "cli/command_line.h"
 #include "cli/options.h"
-#include "cli/usage_error.h"
+#include "cli/output.h"
 
 using namespace igpu;
 using namespace igpu::exporter;

@@ -5,7 +5,7 @@
 
 #include "cli/command_line.h"
 #include "cli/options.h"
-#include "cli/usage_error.h"
+#include "cli/output.h"
 
 using namespace igpu::exporter;
 using Values = std::vector<std::string>;

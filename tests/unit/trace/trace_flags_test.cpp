@@ -6,7 +6,7 @@
 
 #include "cli/command_line.h"
 #include "cli/options.h"
-#include "cli/usage_error.h"
+#include "cli/output.h"
 #include "trace/trace_arguments.h"
 
 using namespace igpu;
