@@ -20,7 +20,6 @@
 #include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"
 #include "view/stats/stats_writer.h"
-#include "view/top/gpu_panel.h"
 #include "view/top/host_frame.h"
 #include "view/top/screen.h"
 

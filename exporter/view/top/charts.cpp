@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/top/charts.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,7 +7,7 @@
 #include <vector>
 
 #include "view/top/canvas.h"
-#include "view/top/gpu_panel.h"
+#include "view/top/screen.h"
 
 namespace igpu::exporter::top {
 namespace {

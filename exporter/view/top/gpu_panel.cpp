@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/top/gpu_panel.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,6 +12,7 @@
 #include "text/unicode.h"
 #include "view/report/gpu_summary.h"
 #include "view/top/canvas.h"
+#include "view/top/screen.h"
 
 namespace igpu::exporter::top {
 

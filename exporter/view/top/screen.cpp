@@ -5,9 +5,6 @@
 #include <array>
 
 #include "text/unicode.h"
-#include "view/top/charts.h"
-#include "view/top/gpu_panel.h"
-#include "view/top/table.h"
 
 namespace igpu::exporter::top {
 namespace {

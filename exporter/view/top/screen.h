@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "view/top/canvas.h"
@@ -44,5 +45,61 @@ struct Screen {
 
 // Draws everything. Pure: the same arguments give the same cells. height 0: as high as necessary.
 Screen draw(const Frame& frame, const History& history, const ViewState& view, const ScreenContext& context, Size size);
+
+// A drawing of the GPUs of all hosts, or of the GPU in focus. Its canvas is as high as necessary.
+struct GpuPanel {
+  explicit GpuPanel(int width) : canvas(Size{width, 0}) {}
+  Canvas canvas;
+  std::vector<Region> regions;
+};
+
+inline constexpr int kMinEngineCell = 38;
+inline constexpr int kRoomyEngineCell = 60;  // with a longer history
+
+GpuPanel draw_gpus(const Frame& frame, const History& history, const ViewState& view, const ScreenContext& context,
+                   int width, Detail detail, int min_cell = kMinEngineCell);
+
+// The number of a GPU on the screen: that of its card or, of several hosts, counted over all of them.
+std::size_t gpu_number(const Frame& frame, GpuPlace place);
+
+Style class_style(std::size_t index);
+std::string class_name(EngineClass engine_class);  // "enhance"
+
+// One line of the table: a process, a workload, or (in the tree) a unit or container with the sums of its processes.
+struct TableRow {
+  std::string key;     // identifies the row from frame to frame
+  std::string branch;  // the lines of the tree, drawn before the command
+  bool is_group = false;
+  std::size_t number = 0;  // gpu_number()
+  bool has_gpu = true;     // false: a group that uses several GPUs
+  std::string host, pid, user, command, place;
+  std::string whole_command;  // with its arguments; "" if they are not known
+  ClassRatios classes;
+  std::optional<double> memory, resident, cpu, clients;
+  double busy() const;
+};
+
+// The rows after the filter, sorted; in the order of the tree if the tree is on.
+std::vector<TableRow> table_rows(const Frame& frame, const ViewState& view, bool unicode);
+
+std::string_view sort_name(SortKey key);
+bool ascending_by_default(SortKey key);
+
+struct TableArea {
+  int top = 0, bottom = 0;  // bottom < 0: as many rows as there are
+};
+// Draws title and rows, and adds their regions and keys to the screen.
+void draw_table(Screen& screen, const Frame& frame, const ViewState& view, const ScreenContext& context,
+                TableArea area);
+
+// Of so many free rows those that charts take: one chart for each GPU and NPU that was measured, of a title and at
+// least four rows, side by side, and below each other where the width asks for it. In steps, so that not every process
+// that begins changes their height. 0: no chart fits, or none is wanted.
+int chart_rows(const Frame& frame, const History& history, const ViewState& view, int width, int free);
+
+// Draws how busy the classes of each GPU were over view.span into as many rows. GPUs for which no chart fits are left
+// out.
+void draw_charts(Canvas& canvas, const Frame& frame, const History& history, const ViewState& view,
+                 const ScreenContext& context, int y, int rows);
 
 }  // namespace igpu::exporter::top

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/top/table.h"
-
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -9,7 +7,7 @@
 #include "text/ascii.h"
 #include "text/unicode.h"
 #include "view/top/canvas.h"
-#include "view/top/gpu_panel.h"
+#include "view/top/screen.h"
 
 namespace igpu::exporter::top {
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/top/charts.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
 #include "view/top/input.h"
+#include "view/top/screen.h"
 
 using namespace igpu;
 using namespace igpu::exporter::top;
