@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/top/input.h"
-
 #include <algorithm>
 #include <array>
 #include <vector>
 
 #include "text/unicode.h"
+#include "view/top/terminal.h"
 
 namespace igpu::exporter::top {
 namespace {

@@ -15,7 +15,6 @@
 
 #include "text/formatted.h"
 #include "view/top/host_frame.h"
-#include "view/top/input.h"
 #include "view/top/terminal.h"
 
 namespace igpu::exporter::top {

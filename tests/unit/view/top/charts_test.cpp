@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "view/top/input.h"
 #include "view/top/screen.h"
+#include "view/top/terminal.h"
 
 using namespace igpu;
 using namespace igpu::exporter::top;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/top/input.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <string>
 
 #include "view/top/host_frame.h"
+#include "view/top/terminal.h"
 
 using namespace igpu::exporter;
 using namespace igpu::exporter::top;
