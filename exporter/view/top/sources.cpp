@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/top/sources.h"
-
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -14,6 +12,7 @@
 #include <system_error>
 
 #include "text/unicode.h"
+#include "view/top/live_view.h"
 
 namespace igpu::exporter::top {
 namespace {

@@ -24,7 +24,6 @@
 #include "view/stats/stats_output.h"
 #include "view/top/canvas.h"
 #include "view/top/live_view.h"
-#include "view/top/sources.h"
 #include "view/top/terminal.h"
 #include "view/workloads/rules_file.h"
 

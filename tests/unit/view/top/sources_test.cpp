@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/top/sources.h"
-
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -8,6 +6,8 @@
 
 #include <array>
 #include <string>
+
+#include "view/top/live_view.h"
 
 using namespace igpu;
 using namespace igpu::exporter::top;
