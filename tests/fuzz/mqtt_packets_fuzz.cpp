@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fuzz/fuzz_target.h"
-#include "server/push/mqtt_packets.h"
+#include "server/push/mqtt_session.h"
 
 using namespace igpu::exporter::mqtt;
 

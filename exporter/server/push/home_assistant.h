@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "igpu/model.h"
-#include "server/push/mqtt_packets.h"
+#include "server/push/mqtt_session.h"
 
 // GPUs as devices of Home Assistant (https://www.home-assistant.io/integrations/mqtt, "device discovery"): for each GPU
 // a retained document that describes it, and one JSON document with its values for each reading.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/push/mqtt_packets.h"
-
 #include <algorithm>
 #include <string>
+
+#include "server/push/mqtt_session.h"
 
 namespace igpu::exporter::mqtt {
 namespace {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/push/mqtt_packets.h"
-
 #include <doctest/doctest.h>
 
+#include "server/push/mqtt_session.h"
 #include "support/fake_broker.h"
 
 using namespace igpu::exporter::mqtt;
