@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Home Assistant is told of the GPUs of every simulation profile: tests/home_assistant.
-#include "server/push/home_assistant.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "fake/simulation/simulation.h"
 #include "igpu/monitor.h"
 #include "platform/build_info.h"
+#include "server/push/mqtt_target.h"
 #include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/push/home_assistant.h"
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -11,6 +9,7 @@
 
 #include "igpu/words.h"
 #include "platform/build_info.h"
+#include "server/push/mqtt_target.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
 #include "view/format/json_writer.h"

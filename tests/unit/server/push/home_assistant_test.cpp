@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/push/home_assistant.h"
-
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+
+#include "server/push/mqtt_target.h"
 
 using namespace igpu;
 using namespace igpu::exporter;
