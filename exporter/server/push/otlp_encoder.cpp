@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/push/otlp_encoder.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
 #include <span>
 
+#include "server/push/otlp.h"
 #include "view/format/proto.h"
 
 namespace igpu::exporter {

@@ -10,7 +10,6 @@
 #include <set>
 
 #include "igpu/monitor.h"
-#include "server/push/otlp_encoder.h"
 
 using namespace igpu::exporter;
 using igpu::Kind;
