@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/acceptor.h"
-
 #include <algorithm>
 #include <memory>
 #include <string_view>
 #include <utility>
+
+#include "server/http/exchanges.h"
 
 namespace igpu::exporter {
 namespace {

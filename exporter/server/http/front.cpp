@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "server/http/acceptor.h"
 #include "server/http/exchanges.h"
 #include "server/http/responder.h"
 
