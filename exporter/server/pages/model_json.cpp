@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/model_json.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "igpu/words.h"
+#include "server/pages/page_history.h"
 #include "text/ascii.h"
 #include "view/format/json_writer.h"
 #include "view/report/diagnosis_json.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "igpu/model.h"
-#include "server/pages/model_json.h"
+#include "server/pages/page_history.h"
 #include "view/query/query_output.h"
 #include "view/top/host_frame.h"
 #include "view/top/screen.h"

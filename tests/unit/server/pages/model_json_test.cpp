@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/model_json.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -8,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
+
+#include "server/pages/page_history.h"
 
 using namespace igpu;
 using namespace igpu::exporter;
