@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/api.h"
-
 #include <algorithm>
 #include <charconv>
 #include <iterator>
@@ -13,6 +11,7 @@
 #include "platform/own_process.h"
 #include "server/flights/flight_files.h"
 #include "server/pages/page_history.h"
+#include "server/pages/routes.h"
 #include "view/format/json_writer.h"
 #include "view/format/negotiation.h"
 #include "view/report/fixes.h"

@@ -2,19 +2,137 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "igpu/flight.h"
+#include "igpu/monitor.h"
 #include "server/http/message.h"
-#include "server/pages/api.h"
+#include "server/pages/in_flight.h"
 #include "server/pages/index_page.h"
 #include "server/pages/metrics_handler.h"
+#include "server/pages/page_history.h"
 #include "server/pages/scrape_source.h"
 #include "server/self/own_metrics.h"
+#include "view/format/json_writer.h"
+#include "view/report/diagnosis_json.h"
 
 namespace igpu::exporter {
+
+// Pages that many clients poll, each another form of the same reading: at most one scrape a second serves all of them,
+// and there is no scrape without a request. A client gets a page whose scrape began at most a second ago, or, while
+// another client's scrape is running, at most three. Thread-safe.
+class PacedPage {
+ public:
+  using Clock = std::function<std::chrono::steady_clock::time_point()>;
+  // begun: the wall-clock time at which the scrape began. Several threads may call it at the same time.
+  using Write = std::function<void(const ScrapeResult&, std::chrono::system_clock::time_point begun, std::string& out)>;
+
+  // A form is written for the first client that requests it. metrics must outlive the page.
+  PacedPage(MetricsHandler& metrics, std::string_view content_type, std::vector<Write> forms,
+            Clock clock = std::chrono::steady_clock::now)
+      : metrics_(metrics), content_type_(content_type), forms_(std::move(forms)), clock_(std::move(clock)) {}
+
+  // form: the index in `forms`.
+  void answer(std::size_t form, const HttpRequest& request, HttpResponse& response);
+
+  using Bytes = std::shared_ptr<const std::string>;
+  struct Reading {
+    std::chrono::steady_clock::time_point begun;
+    Bytes text;  // null: the response has the reason
+  };
+  // The page that answer() would send.
+  Reading latest(std::size_t form, const HttpRequest& request, HttpResponse& response);
+
+ private:
+  struct Texts {
+    std::mutex mutex;         // a form that is slow to write delays no client of another one
+    Bytes plain, compressed;  // null until a client requests or accepts it
+  };
+  struct Page {
+    explicit Page(std::size_t form_count) : forms(form_count) {}
+
+    std::chrono::steady_clock::time_point begun;
+    std::chrono::system_clock::time_point time;  // of the same moment
+    std::shared_ptr<const ScrapeResult> result;
+    std::vector<Texts> forms;
+  };
+  class Turn;
+
+  std::shared_ptr<Page> find(const HttpRequest& request, HttpResponse& response);
+  Bytes text_of(std::size_t form, Page& page) const;
+  static Bytes compressed_text_of(Texts& texts, const std::string& plain);
+
+  MetricsHandler& metrics_;
+  const std::string_view content_type_;
+  const std::vector<Write> forms_;
+  const Clock clock_;
+  std::mutex mutex_;            // guards what follows
+  std::shared_ptr<Page> last_;  // null before the first page
+  bool scraping_ = false;       // for the next one
+};
+
+// What the page at "/" and the doctor have beside a reading. All of it may be empty.
+struct LivePage {
+  std::string host = {};                                // this machine's name, for the title
+  std::shared_ptr<PageHistory> history = nullptr;       // null: lines begin when the page opens
+  ReadSysfs read_sysfs = {};                            // for advice
+  std::function<void(JsonWriter&)> write_sandbox = {};  // the member "sandbox" of the doctor's answer
+};
+
+// JSON for programs, and for the script of the page at "/" (docs/integrations.md):
+//   /api/v1/snapshot   what `stats --format json` prints; ?view=page: the model of the machine as the page shows it
+//   /api/v1/stream     the same again and again, as server-sent events; ?interval=1s to 10s. An event "lost" says how
+//                      many a client missed because it had not yet received an earlier one
+//   /api/v1/flights    list of the flights that the recorder kept; NUMBER.jsonl and NUMBER.pftrace below it are one of
+//                      them. 404 without a recorder
+//   /api/v1/doctor     what cannot be read on this machine, why, and what would fix it
+class Api {
+ public:
+  static constexpr unsigned kStreams = 64;  // at the same time; clients share them as they share scrapes
+  // Size of the flights that are being sent, to all addresses and to one (loopback addresses are one): another may
+  // begin below it.
+  static constexpr std::size_t kMostFlightBytes = 32U << 20, kMostOfClient = 8U << 20;
+
+  // All must outlive the API.
+  Api(MetricsHandler& metrics, ScrapeSource& source, FindGrants find_grants,
+      PacedPage::Clock clock = std::chrono::steady_clock::now, std::shared_ptr<const Flights> flights = nullptr,
+      LivePage page = {});
+
+  bool has(std::string_view path) const;
+  void answer(const HttpRequest& request, HttpResponse& response);  // has(path) must be true
+  Event next_event();                                               // when a stream has something to send
+
+ private:
+  void begin_stream(const HttpRequest& request, HttpResponse& response);
+  void answer_page(const HttpRequest& request, HttpResponse& response);
+  void answer_flights(const HttpRequest& request, HttpResponse& response);
+  void write_doctor(const ScrapeResult& result, std::string& out);
+
+  ScrapeSource& source_;
+  const FindGrants find_grants_;
+  const std::shared_ptr<const Flights> flights_;  // null: no recorder
+  const LivePage page_;
+  // By flight and form. Slow clients share the bytes, which count for the one that asked first. One flight is formatted
+  // at a time, and none while those that are being sent have kMostFlightBytes.
+  struct SharedText {
+    std::weak_ptr<const std::string> text;
+    std::string client;
+  };
+  std::mutex flight_texts_mutex_;
+  std::map<std::pair<std::uint64_t, std::string>, SharedText, std::less<>> flight_texts_;
+  PacedPage pages_;
+  InFlight streams_{kStreams};
+};
 
 // The state of the program's life cycle, for /-/ready.
 class Readiness {

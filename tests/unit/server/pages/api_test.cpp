@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/api.h"
-
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "server/doctor/doctor_report.h"
+#include "server/pages/routes.h"
 #include "support/fake_http.h"
 #include "view/format/json_writer.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "server/pages/api.h"
+#include "server/pages/routes.h"
 #include "support/fake_http.h"
 
 using namespace igpu;
