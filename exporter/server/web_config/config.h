@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <openssl/types.h>
+
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,9 +15,10 @@
 #include "igpu/token_bucket.h"
 #include "igpu/units.h"
 
+namespace igpu::exporter {
+
 // --web.config.file: the file format that Prometheus exporters share (exporter-toolkit, docs/web-configuration.md).
 // Settings have the toolkit's meaning; docs/web-config.md lists what is rejected here and accepted there.
-namespace igpu::exporter {
 
 enum class TlsVersion { tls10 = 0x0301, tls11, tls12, tls13 };  // their numbers in the protocol
 
@@ -81,5 +85,34 @@ WebConfig parse_web_config(std::string_view text, const std::string& path);
 // The keys that became weaker (weaker.cpp), joined by ", "; "" if there are none. TLS must be on in both or off in
 // both.
 std::string weaker_keys(const WebConfig& before, const WebConfig& after);
+
+// Content of the files named in the configuration, or its inline values.
+struct TlsMaterial {
+  std::string certificate;
+  std::string private_key;
+  std::string client_ca;
+
+  TlsMaterial() = default;
+  TlsMaterial(TlsMaterial&&) = default;
+  TlsMaterial& operator=(TlsMaterial&&) = default;
+  ~TlsMaterial();  // wipes the key
+};
+
+// A problem that does not prevent serving, for the log.
+struct TlsWarning {
+  std::string message;
+  std::string hint;
+};
+
+struct TlsContext {
+  // Ready for SSL_new() and SSL_set_accept_state(). It rejects clients that are not allowed during the handshake,
+  // negotiates http/1.1 by ALPN, and supports neither session resumption (every connection is checked against the
+  // current settings) nor renegotiation.
+  std::shared_ptr<SSL_CTX> context;
+  std::vector<TlsWarning> warnings;
+};
+
+// where: path of the configuration. Throws std::runtime_error with one line: which file, what is wrong, what fixes it.
+TlsContext make_tls_context(const TlsSettings& settings, const TlsMaterial& material, const std::string& where);
 
 }  // namespace igpu::exporter

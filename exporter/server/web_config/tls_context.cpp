@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/web_config/tls_context.h"
-
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -15,6 +13,7 @@
 #include "igpu/words.h"
 #include "platform/own_process.h"
 #include "platform/sockets.h"
+#include "server/web_config/config.h"
 
 namespace igpu::exporter {
 namespace {

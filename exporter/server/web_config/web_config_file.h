@@ -14,7 +14,6 @@
 #include "igpu/log.h"
 #include "platform/watched_files.h"
 #include "server/web_config/config.h"
-#include "server/web_config/tls_context.h"
 
 namespace igpu::exporter {
 

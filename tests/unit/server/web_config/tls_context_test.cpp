@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/web_config/tls_context.h"
-
 #include <doctest/doctest.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -9,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "server/web_config/config.h"
 #include "server/web_config/web_config_file.h"
 #include "support/recording_log.h"
 #include "support/test_authority.h"
