@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "level_zero/chart.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "level_zero/report.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "level_zero/symbols.h"
-
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <elf.h>
@@ -8,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "level_zero/report.h"
 #include "text/formatted.h"
 
 namespace igpu::exporter {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "level_zero/chart.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 
+#include "level_zero/report.h"
 #include "text/unicode.h"
 
 using namespace igpu::exporter;
