@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/job_report.h"
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -10,6 +8,7 @@
 
 #include "text/formatted.h"
 #include "text/unicode.h"
+#include "trace/trace_file.h"
 
 namespace igpu::exporter {
 namespace {

@@ -10,7 +10,6 @@
 #include "cli/output.h"
 #include "platform/regular_file.h"
 #include "text/unicode.h"
-#include "trace/job_report.h"
 #include "trace/trace_arguments.h"
 #include "trace/trace_file.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "igpu/job_recorder.h"
+#include "trace/trace_arguments.h"
 
 namespace igpu::exporter {
 
@@ -40,5 +42,21 @@ struct TraceFile {
 
 // Pure. nullopt: the bytes are not a trace of this program.
 std::optional<TraceFile> read_trace(std::string_view bytes);
+
+// The output of `trace report`, `timeline` and `export`. Pure functions.
+
+// Counts of events and jobs, and of losses by cause.
+std::string trace_summary(const TraceFile& file);
+std::string trace_overview(const TraceFile& file);  // also of a flight
+std::string jobs_csv(const TraceFile& file);
+std::string top_jobs(const TraceFile& file, std::size_t count);
+std::string job_histogram(const TraceFile& file, TraceArguments::Histogram which);
+std::string jobs_by(const TraceFile& file, std::string_view what);
+std::string timeline(const TraceFile& file, const TraceArguments& arguments);
+
+// "0000:03:00.0 rcs0"; if the kernel named no ring, the source.
+std::string ring_of(const Job& job);
+// What delayed the job most: "long queue", "slow run", ...
+std::string_view blocker(const Job& job);
 
 }  // namespace igpu::exporter

@@ -6,7 +6,6 @@
 
 #include "fuzz/fuzz_target.h"
 #include "support/perfetto_copy.h"
-#include "trace/job_report.h"
 #include "trace/trace_file.h"
 
 using namespace igpu::exporter;

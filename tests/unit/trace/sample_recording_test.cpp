@@ -13,8 +13,8 @@
 
 #include "platform/regular_file.h"
 #include "support/paths.h"
-#include "trace/job_report.h"
 #include "trace/perfetto_writer.h"
+#include "trace/trace_file.h"
 
 using namespace igpu;
 using namespace igpu::exporter;

@@ -9,7 +9,6 @@
 
 #include "support/perfetto_copy.h"
 #include "text/unicode.h"
-#include "trace/job_report.h"
 #include "trace/perfetto_writer.h"
 
 using namespace igpu;

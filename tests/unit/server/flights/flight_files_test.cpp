@@ -8,7 +8,6 @@
 #include <sstream>
 #include <vector>
 
-#include "trace/job_report.h"
 #include "trace/trace_file.h"
 
 using namespace igpu;
