@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/format/intel_gpu_top_record.h"
-
 #include <algorithm>
+
+#include "view/format/intel_gpu_top_output.h"
 
 namespace igpu::exporter {
 

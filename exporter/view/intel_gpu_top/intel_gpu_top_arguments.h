@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "igpu/units.h"
-#include "view/format/intel_gpu_top_record.h"
+#include "view/format/intel_gpu_top_output.h"
 
 namespace igpu::exporter {
 
