@@ -15,7 +15,6 @@
 #include "server/push/address.h"
 #include "view/capture_file/capture_file.h"
 #include "view/query/query_output.h"
-#include "view/query/xpu_smi.h"
 #include "view/stats/stats_writer.h"
 
 namespace igpu::exporter {

@@ -13,7 +13,6 @@
 #include "support/simulated_parts.h"
 #include "text/unicode.h"
 #include "view/query/query_output.h"
-#include "view/query/xpu_smi.h"
 
 using namespace igpu;
 using namespace igpu::exporter::query;

@@ -15,7 +15,6 @@
 #include "platform/regular_file.h"
 #include "view/chosen_gpus.h"
 #include "view/query/query_output.h"
-#include "view/query/xpu_smi.h"
 #include "view/report/gpu_summary.h"
 #include "view/stats/stats_output.h"
 #include "view/workloads/rules_file.h"

@@ -15,7 +15,6 @@
 #include "view/format/csv_rows.h"
 #include "view/format/json_writer.h"
 #include "view/format/number.h"
-#include "view/query/xpu_smi.h"
 
 namespace igpu::exporter::query {
 namespace {

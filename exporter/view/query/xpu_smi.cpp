@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/query/xpu_smi.h"
-
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "text/unicode.h"
 #include "view/format/csv_rows.h"
 #include "view/format/number.h"
+#include "view/query/query_output.h"
 
 namespace igpu::exporter::query {
 

@@ -12,7 +12,6 @@
 #include "igpu/model.h"
 #include "text/unicode.h"
 #include "view/query/query_output.h"
-#include "view/query/xpu_smi.h"
 
 using namespace igpu;
 using namespace igpu::exporter::query;
