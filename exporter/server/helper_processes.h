@@ -9,7 +9,7 @@
 #include "igpu/log.h"
 #include "igpu/options.h"
 #include "igpu/unique_fd.h"
-#include "server/flights/flight_writer.h"
+#include "server/flights/flight_files.h"
 #include "server/push/push_target.h"
 #include "server/push/pusher.h"
 #include "server/sandbox/sandbox.h"

@@ -24,7 +24,6 @@
 #include "platform/regular_file.h"
 #include "platform/thread.h"
 #include "server/flights/flight_files.h"
-#include "server/flights/flight_writer.h"
 #include "text/formatted.h"
 
 namespace igpu::exporter {

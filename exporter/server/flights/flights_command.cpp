@@ -14,7 +14,6 @@
 #include "cli/output.h"
 #include "platform/regular_file.h"
 #include "server/flights/flight_files.h"
-#include "server/flights/flight_writer.h"
 #include "text/unicode.h"
 #include "trace/trace_file.h"
 #include "view/client/http_fetcher.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <system_error>
 
-#include "server/flights/flight_writer.h"
+#include "server/flights/flight_files.h"
 #include "support/scratch_folder.h"
 
 using namespace igpu;

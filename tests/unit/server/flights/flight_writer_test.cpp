@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both ends of the socket between the exporter and the process that writes flights; that process is a thread here.
-#include "server/flights/flight_writer.h"
-
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 
@@ -19,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/flights/flight_files.h"
 #include "support/recording_log.h"
 #include "support/scratch_folder.h"
 #include "trace/trace_file.h"
