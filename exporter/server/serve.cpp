@@ -18,7 +18,6 @@
 #include "platform/own_process.h"
 #include "platform/thread.h"
 #include "server/doctor/doctor_report.h"
-#include "server/doctor/place.h"
 #include "server/flights/flight_files.h"
 #include "server/helper_processes.h"
 #include "server/http/host_check.h"

@@ -8,7 +8,7 @@
 
 #include "fake/simulation/simulation.h"
 #include "igpu/monitor.h"
-#include "server/doctor/place.h"
+#include "server/doctor/doctor_report.h"
 #include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"

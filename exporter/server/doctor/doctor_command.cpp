@@ -11,7 +11,6 @@
 #include "platform/build_info.h"
 #include "platform/watched_files.h"
 #include "server/doctor/doctor_report.h"
-#include "server/doctor/place.h"
 #include "server/sandbox_plan.h"
 #include "server/web_config/web_config_file.h"
 #include "view/capture_file/capture_file.h"

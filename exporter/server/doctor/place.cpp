@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/doctor/place.h"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include "igpu/words.h"
 #include "platform/build_info.h"
 #include "platform/own_process.h"
+#include "server/doctor/doctor_report.h"
 #include "text/ascii.h"
 
 namespace igpu::exporter {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/doctor/place.h"
-
 #include <doctest/doctest.h>
 
 #include <map>
 
+#include "server/doctor/doctor_report.h"
 #include "support/run_program.h"
 
 using namespace igpu;
