@@ -10,7 +10,6 @@
 #include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/settings.h"
 
 namespace igpu::exporter {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "cli/flags.h"
 #include "cli/output.h"
-#include "cli/settings.h"
 
 namespace igpu::exporter {
 

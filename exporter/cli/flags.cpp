@@ -9,7 +9,6 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/settings.h"
 #include "igpu/monitor.h"
 #include "server/http/host_check.h"
 #include "server/push/address.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/settings.h"
-
 #include <algorithm>
 #include <array>
 #include <optional>
