@@ -13,7 +13,6 @@
 #include "igpu/option.h"
 #include "platform/build_info.h"
 #include "platform/own_process.h"
-#include "platform/standard_streams.h"
 #include "platform/watched_files.h"
 #include "server/sandbox/privileges.h"
 #include "text/unicode.h"

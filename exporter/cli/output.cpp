@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "platform/build_info.h"
-#include "platform/standard_streams.h"
+#include "platform/own_process.h"
 #include "text/unicode.h"
 
 namespace igpu::exporter {

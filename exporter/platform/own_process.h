@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "igpu/unique_fd.h"
 #include "igpu/units.h"
 
-// Limits, facts, rights and resources of this process.
 namespace igpu::exporter {
+
+// Limits, facts, rights and resources of this process.
 
 // Soft limits; nullopt: unlimited.
 std::optional<std::uint64_t> open_files_limit();
@@ -81,5 +83,18 @@ class UsageReader {
   std::optional<double> started_;
   UniqueFd memory_;  // Linux: /proc/self/statm
 };
+
+// Call first in main(). Opens standard descriptors that the parent has closed, so that no later file gets their numbers
+// and, with them, log lines. Turns off the translation of line ends.
+void prepare_standard_streams();
+
+// Blocks until the text is written. False on failure.
+bool write_to_stderr(std::string_view text);
+
+// Width of the terminal on standard output. 0: it is none.
+int terminal_columns();
+
+// Selects the character set of the user's locale for what is printed to a terminal. True: it is UTF-8.
+bool select_character_set();
 
 }  // namespace igpu::exporter

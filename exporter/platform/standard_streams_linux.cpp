@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "platform/standard_streams.h"
+#include "platform/own_process.h"
 
 namespace igpu::exporter {
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "platform/standard_streams.h"
+#include "platform/own_process.h"
 #include "platform/windows_headers.h"
 
 namespace igpu::exporter {

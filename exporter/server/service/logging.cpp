@@ -8,7 +8,7 @@
 #include <functional>
 #include <mutex>
 
-#include "platform/standard_streams.h"
+#include "platform/own_process.h"
 #include "platform/thread.h"
 #include "text/formatted.h"
 #include "text/unicode.h"

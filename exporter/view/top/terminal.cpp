@@ -21,7 +21,6 @@
 
 #include "platform/own_process.h"
 #include "platform/shared_library.h"
-#include "platform/standard_streams.h"
 
 namespace igpu::exporter::top {
 namespace {

@@ -16,7 +16,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "igpu/monitor.h"
-#include "platform/standard_streams.h"
+#include "platform/own_process.h"
 #include "text/unicode.h"
 #include "view/chosen_gpus.h"
 #include "view/client/http_fetcher.h"
