@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/intel_gpu_top/devices.h"
-
 #include <algorithm>
 #include <map>
 
 #include "text/ascii.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
+#include "view/intel_gpu_top/intel_gpu_top_arguments.h"
 
 namespace igpu::exporter {
 namespace {

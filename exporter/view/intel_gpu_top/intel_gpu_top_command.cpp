@@ -24,7 +24,7 @@
 #include "text/unicode.h"
 #include "view/chosen_gpus.h"
 #include "view/format/intel_gpu_top_output.h"
-#include "view/intel_gpu_top/devices.h"
+#include "view/intel_gpu_top/intel_gpu_top_arguments.h"
 #include "view/query/query_output.h"
 #include "view/stats/stats_output.h"
 

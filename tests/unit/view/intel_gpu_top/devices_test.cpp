@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // -L and -d of intel_gpu_top, beside what the original printed (tests/captures/intel_gpu_top).
-#include "view/intel_gpu_top/devices.h"
-
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "support/paths.h"
+#include "view/intel_gpu_top/intel_gpu_top_arguments.h"
 
 using namespace igpu;
 using namespace igpu::exporter;
