@@ -2,10 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "cli/flags.h"
 #include "cli/options.h"

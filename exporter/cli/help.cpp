@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cctype>
-#include <string_view>
-#include <utility>
 
 #include "cli/flags.h"
 #include "igpu/missing.h"

@@ -2,9 +2,7 @@
 #include "cli/options.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
-#include <string>
 
 #include "igpu/monitor.h"
 #include "platform/own_process.h"

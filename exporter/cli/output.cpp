@@ -8,7 +8,6 @@
 #include <system_error>
 
 #include "platform/build_info.h"
-#include "platform/own_process.h"
 #include "text/unicode.h"
 
 namespace igpu::exporter {

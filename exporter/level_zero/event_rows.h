@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>

@@ -5,7 +5,6 @@
 #include <functional>
 #include <initializer_list>
 
-#include "level_zero/event_rows.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
 

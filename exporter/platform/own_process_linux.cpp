@@ -16,13 +16,10 @@
 #include <charconv>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <string>
-#include <string_view>
 #include <system_error>
 
 #include "platform/own_process.h"

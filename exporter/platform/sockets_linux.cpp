@@ -14,7 +14,6 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "igpu/unique_fd.h"
 #include "platform/own_process.h"
 #include "platform/sockets.h"
 

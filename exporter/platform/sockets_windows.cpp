@@ -7,7 +7,6 @@
 #include <system_error>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "platform/sockets.h"

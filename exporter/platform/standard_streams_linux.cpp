@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <clocale>
 #include <cstdlib>
-#include <string_view>
 
 #include "platform/own_process.h"
 

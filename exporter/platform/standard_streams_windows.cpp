@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <string>
 
 #include "platform/own_process.h"
 #include "platform/windows_headers.h"

@@ -7,12 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdint>
 #include <limits>
 #include <system_error>
 
-#include "igpu/unique_fd.h"
 #include "platform/thread.h"
 
 namespace igpu::exporter {

@@ -8,7 +8,6 @@
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "platform/own_process.h"
 #include "server/helper_processes.h"
@@ -16,7 +15,6 @@
 #include "server/push/curl_session.h"
 #include "server/push/mqtt_target.h"
 #include "server/push/otlp.h"
-#include "server/push/push_target.h"
 #include "server/sandbox/seccomp_filter.h"
 
 namespace igpu::exporter {

@@ -2,7 +2,6 @@
 #include "text/formatted.h"
 
 #include <array>
-#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 

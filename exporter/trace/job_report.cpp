@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <map>
 #include <numeric>
-#include <string>
-#include <vector>
 
 #include "text/formatted.h"
 #include "text/unicode.h"

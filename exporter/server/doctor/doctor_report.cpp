@@ -2,12 +2,10 @@
 #include "server/doctor/doctor_report.h"
 
 #include <algorithm>
-#include <span>
 
 #include "platform/build_info.h"
 #include "text/ascii.h"
 #include "text/unicode.h"
-#include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"
 
 namespace igpu::exporter {

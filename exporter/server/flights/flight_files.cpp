@@ -6,7 +6,6 @@
 #include <ctime>
 #include <initializer_list>
 #include <utility>
-#include <vector>
 
 #include "igpu/json_strings.h"
 #include "text/ascii.h"

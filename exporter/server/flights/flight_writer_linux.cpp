@@ -9,16 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <chrono>
-#include <cstdint>
-#include <memory>
-#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "platform/own_process.h"
 #include "platform/regular_file.h"

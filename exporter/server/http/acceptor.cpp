@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <memory>
 #include <string_view>
-#include <utility>
 
 #include "server/http/exchanges.h"
 

@@ -2,8 +2,6 @@
 #include "server/http/exchanges.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
 
 #include "server/http/framing.h"
 #include "server/http/responder.h"

@@ -11,7 +11,6 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "igpu/log.h"

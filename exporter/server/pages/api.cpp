@@ -10,9 +10,7 @@
 #include "platform/build_info.h"
 #include "platform/own_process.h"
 #include "server/flights/flight_files.h"
-#include "server/pages/page_history.h"
 #include "server/pages/routes.h"
-#include "view/format/json_writer.h"
 #include "view/format/negotiation.h"
 #include "view/report/fixes.h"
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/pages/metrics_handler.h"
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "igpu/words.h"
 #include "platform/build_info.h"
-#include "server/http/message.h"
 #include "text/ascii.h"
-#include "view/format/negotiation.h"
 #include "view/format/text_writer.h"
 
 namespace igpu::exporter {

@@ -2,15 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "igpu/words.h"
 #include "server/pages/page_history.h"
 #include "text/ascii.h"
-#include "view/format/json_writer.h"
 #include "view/report/diagnosis_json.h"
 #include "view/report/gpu_summary.h"
 

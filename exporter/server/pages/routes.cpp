@@ -3,14 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <stdexcept>
-#include <utility>
-#include <vector>
 
 #include "igpu/model.h"
-#include "server/http/message.h"
-#include "server/pages/index_page.h"
 #include "view/report/fixes.h"
 
 namespace igpu::exporter {

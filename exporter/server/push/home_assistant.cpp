@@ -2,10 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <optional>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "igpu/words.h"
 #include "platform/build_info.h"

@@ -4,10 +4,8 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <memory>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "platform/build_info.h"
 #include "text/ascii.h"

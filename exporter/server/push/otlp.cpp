@@ -2,7 +2,6 @@
 #include "server/push/otlp.h"
 
 #include <limits>
-#include <utility>
 
 #include "platform/build_info.h"
 #include "platform/own_process.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/push/pusher.h"
 
-#include <chrono>
 #include <exception>
-#include <memory>
 #include <random>
 #include <utility>
 

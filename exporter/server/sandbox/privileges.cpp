@@ -19,7 +19,6 @@
 #include <iterator>
 #include <memory>
 #include <new>
-#include <string_view>
 #include <system_error>
 #include <type_traits>
 

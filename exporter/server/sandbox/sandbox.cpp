@@ -8,19 +8,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <exception>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include "igpu/unique_fd.h"
 #include "igpu/words.h"
 #include "platform/own_process.h"
 #include "platform/spawn.h"
-#include "server/sandbox/privileges.h"
 #include "server/sandbox/seccomp_filter.h"
 
 namespace igpu::exporter {

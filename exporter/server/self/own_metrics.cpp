@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/self/own_metrics.h"
 
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "platform/build_info.h"

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <functional>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <initializer_list>
 #include <span>
 #include <stdexcept>
 

@@ -4,8 +4,6 @@
 #include <charconv>
 #include <cstdint>
 #include <limits>
-#include <optional>
-#include <vector>
 
 #include "igpu/words.h"
 #include "server/web_config/config.h"

@@ -3,10 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <initializer_list>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "setup/static_file/documents.h"
 #include "static_file/embedded/terminals.h"

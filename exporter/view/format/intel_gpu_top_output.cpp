@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "view/format/intel_gpu_top_output.h"
 
-#include <array>
 #include <charconv>
-#include <cstddef>
 
 #include "view/format/json_writer.h"
 #include "view/format/number.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "igpu/monitor.h"
 #include "text/unicode.h"

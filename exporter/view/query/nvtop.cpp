@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
-#include <optional>
 
 #include "text/formatted.h"
 #include "view/format/json_writer.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "text/unicode.h"
 #include "view/format/json_writer.h"

@@ -3,10 +3,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
-#include <string>
-#include <vector>
 
-#include "view/top/canvas.h"
 #include "view/top/screen.h"
 
 namespace igpu::exporter::top {

@@ -11,7 +11,6 @@
 #include "text/formatted.h"
 #include "text/unicode.h"
 #include "view/report/gpu_summary.h"
-#include "view/top/canvas.h"
 #include "view/top/screen.h"
 
 namespace igpu::exporter::top {

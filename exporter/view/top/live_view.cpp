@@ -14,7 +14,6 @@
 #include <system_error>
 
 #include "text/formatted.h"
-#include "view/top/host_frame.h"
 #include "view/top/terminal.h"
 
 namespace igpu::exporter::top {

@@ -6,7 +6,6 @@
 
 #include "text/ascii.h"
 #include "text/unicode.h"
-#include "view/top/canvas.h"
 #include "view/top/screen.h"
 
 namespace igpu::exporter::top {
