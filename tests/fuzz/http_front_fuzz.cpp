@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "server/http/framing.h"
 #include "server/http/message.h"
 #include "support/http_client.h"
 #include "support/test_listener.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "server/http/framing.h"
+#include "server/http/message.h"
 #include "server/http/responder.h"
 
 namespace igpu::exporter {

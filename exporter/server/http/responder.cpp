@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "platform/thread.h"
-#include "server/http/framing.h"
+#include "server/http/message.h"
 #include "text/ascii.h"
 #include "text/formatted.h"
 

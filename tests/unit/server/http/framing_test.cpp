@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/framing.h"
-
 #include <doctest/doctest.h>
 
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "server/http/message.h"
 
 using namespace igpu::exporter;
 using State = RequestFraming::State;
