@@ -22,8 +22,8 @@
 #include <thread>
 
 #include "igpu/unique_fd.h"
-#include "server/sandbox/landlock.h"
 #include "server/sandbox/privileges.h"
+#include "server/sandbox/sandbox.h"
 #include "support/exporter_process.h"
 #include "support/http_client.h"
 #include "support/machine_tree.h"

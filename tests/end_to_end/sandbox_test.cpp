@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The running program's sandbox, as the kernel reports it, and that pages are as complete with it as without.
+#include "server/sandbox/sandbox.h"
+
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/ptrace.h>
@@ -18,7 +20,6 @@
 #include <set>
 #include <thread>
 
-#include "server/sandbox/landlock.h"
 #include "server/sandbox/privileges.h"
 #include "support/exporter_process.h"
 #include "support/exposition_parser.h"

@@ -16,10 +16,8 @@
 #include <string_view>
 #include <vector>
 
-#include "server/sandbox/landlock.h"
 #include "server/sandbox/privileges.h"
 #include "server/sandbox/sandbox.h"
-#include "server/sandbox/seccomp_filter.h"
 #include "support/sandbox_attempts.h"
 
 namespace {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sandbox against this machine's kernel: sandbox_probe puts it on itself and tries to get out.
+#include "server/sandbox/sandbox.h"
+
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -12,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "server/sandbox/landlock.h"
 #include "support/machine_tree.h"
 #include "support/run_program.h"
 #include "support/sandbox_attempts.h"

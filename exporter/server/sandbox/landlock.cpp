@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/sandbox/landlock.h"
-
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <linux/magic.h>
@@ -13,6 +11,8 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
+
+#include "server/sandbox/sandbox.h"
 
 namespace igpu::exporter {
 namespace {

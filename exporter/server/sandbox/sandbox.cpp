@@ -17,7 +17,6 @@
 #include "igpu/words.h"
 #include "platform/own_process.h"
 #include "platform/spawn.h"
-#include "server/sandbox/seccomp_filter.h"
 
 namespace igpu::exporter {
 namespace {

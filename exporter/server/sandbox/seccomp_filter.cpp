@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/sandbox/seccomp_filter.h"
-
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
@@ -24,7 +22,7 @@
 #include <type_traits>
 
 #include "platform/own_process.h"
-#include "server/sandbox/seccomp_filter.h"
+#include "server/sandbox/sandbox.h"
 
 namespace igpu::exporter {
 namespace {

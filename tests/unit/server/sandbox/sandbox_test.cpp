@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "kernel/device/drm_uapi.h"
-#include "server/sandbox/seccomp_filter.h"
 #include "support/machine_tree.h"
 #include "support/recording_log.h"
 
