@@ -17,8 +17,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "platform/own_process.h"
 #include "platform/regular_file.h"
-#include "platform/spawn.h"
 
 extern char** environ;
 

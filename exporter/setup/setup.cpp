@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "igpu/unique_fd.h"
+#include "platform/own_process.h"
 #include "platform/regular_file.h"
-#include "platform/spawn.h"
 #include "setup/embedded/sysctl_file.h"
 #include "setup/embedded/systemd_unit.h"
 

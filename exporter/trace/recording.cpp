@@ -17,8 +17,8 @@
 
 #include "igpu/option.h"
 #include "igpu/unique_fd.h"
+#include "platform/own_process.h"
 #include "platform/regular_file.h"
-#include "platform/spawn.h"
 #include "text/formatted.h"
 #include "text/unicode.h"
 #include "trace/perfetto_writer.h"

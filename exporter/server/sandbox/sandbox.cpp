@@ -16,7 +16,6 @@
 
 #include "igpu/words.h"
 #include "platform/own_process.h"
-#include "platform/spawn.h"
 
 namespace igpu::exporter {
 namespace {
