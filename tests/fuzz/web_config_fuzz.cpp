@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "server/web_config/bcrypt.h"
 #include "server/web_config/config.h"
 
 using namespace igpu::exporter;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/web_config/bcrypt.h"
-
 #include <openssl/crypto.h>
 
 #include <algorithm>
 
 #include "igpu/words.h"
+#include "server/web_config/config.h"
 
 namespace igpu::exporter {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "igpu/duration.h"
 #include "igpu/words.h"
-#include "server/web_config/bcrypt.h"
 #include "text/ascii.h"
 #include "text/yaml_tree.h"
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "server/web_config/bcrypt.h"
+#include "server/web_config/config.h"
 
 namespace igpu::exporter {
 namespace {

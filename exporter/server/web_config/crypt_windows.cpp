@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "server/web_config/bcrypt.h"
+#include "server/web_config/config.h"
 
 // libxcrypt's, of lib/crypt-bcrypt.c: leaves output as it is if setting is no bcrypt hash.
 extern "C" void crypt_bcrypt_rn(const char* password, std::size_t password_size, const char* setting,

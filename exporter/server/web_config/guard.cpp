@@ -12,7 +12,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "server/web_config/bcrypt.h"
+#include "server/web_config/config.h"
 #include "text/ascii.h"
 
 namespace igpu::exporter {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/web_config/bcrypt.h"
-
 #include <doctest/doctest.h>
+
+#include "server/web_config/config.h"
 
 using namespace igpu::exporter;
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/web_config/bcrypt.h"
+#include "server/web_config/config.h"
 #include "server/web_config/guard.h"
 
 using namespace igpu::exporter;
