@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/client_options.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +7,7 @@
 #include <string>
 #include <system_error>
 
+#include "cli/options.h"
 #include "igpu/option.h"
 #include "igpu/unique_fd.h"
 #include "text/unicode.h"

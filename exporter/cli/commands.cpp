@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands.h"
-
 #include "cli/flags.h"
+#include "cli/options.h"
 #include "view/intel_gpu_top/intel_gpu_top_arguments.h"
 
 namespace igpu::exporter {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/options.h"
 #include "server/helper_processes.h"
 #include "server/push/address.h"
 

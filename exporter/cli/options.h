@@ -1,23 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/command_line.h"
+#include "igpu/job_recorder.h"
 #include "igpu/log.h"
 #include "igpu/options.h"
-#include "level_zero/arguments.h"
 #include "server/http/listen_address.h"
 #include "server/push/address.h"
 #include "server/service/logging.h"
-#include "trace/trace_arguments.h"
 #include "view/client/http_fetcher.h"
 #include "view/intel_gpu_top/intel_gpu_top_arguments.h"
 
 namespace igpu::exporter {
+
+// The arguments of the command `trace`.
+struct TraceArguments {
+  enum class Histogram { none, queue, run, total };
+  std::string action;  // record, report, timeline, export
+
+  JobRecorderOptions recorder;  // record
+  std::string output = "gpu.pftrace";
+  std::chrono::milliseconds duration{0};  // 0: until ^C or the command ends
+  std::uint64_t max_size = std::uint64_t{256} << 20;
+  std::vector<std::string> command;
+
+  std::string file;  // report, timeline, export
+  std::size_t top = 0;
+  Histogram histogram = Histogram::none;
+  std::string by;                                  // engine, context, process, workload
+  std::size_t width = 100;                         // timeline: characters of a line, at least 40
+  std::optional<double> from_seconds, to_seconds;  // since the first event
+};
+
+// What follows `level-zero` on the command line.
+struct LevelZeroArguments {
+  std::string action;  // run, list, report, csv, clean, install
+  std::string csv, report, log, html;
+  std::uint32_t stacks = 1;
+  bool fail_on_leak = false;
+  bool calls = false;
+  std::vector<std::string> files;    // of report and csv; of install the folder
+  std::vector<std::string> program;  // of run
+};
 
 struct StatsOptions {
   std::string format = "table";  // a name of stats_formats()
@@ -104,5 +134,31 @@ bool has_flight_recorder(const MonitorOptions& options);
 // Also from the environment, which it adds to the line's settings. Throws UsageError with the origin of the invalid
 // value, and the command's status.
 Options options_from(CommandLine& line, const Environment& environment = {});
+
+// The commands. Each returns the exit status; an exception is printed as one line and gives status 1.
+
+int serve(const Options& options);
+int list(const Options& options);
+int stats(const Options& options);
+int query_command(const Options& options);
+int doctor(const Options& options);
+int intel_gpu_top(const Options& options);  // operands: all of its words
+int top_command(const Options& options);    // operands: URLs of other exporters; none: this machine
+int level_zero(const Options& options);
+int trace(const Options& options);
+int flights(const Options& options);      // operand: a URL, or a folder; none: the exporter with the same flags
+int capture(const Options& options);      // operand: the file to write
+int healthcheck(const Options& options);  // of a running exporter with the same flags
+
+int service_command(const Options& options);  // on Windows only; the first operand is what to do
+
+// Only in the static file: what a package brings and does.
+int setup_command(const Options& options);
+int completion(const Options& options);  // operand: the shell
+int man(const Options& options);         // operand: the command; none: the program
+
+// Checks the files, and, as curl does, asks for the password if only a name is given: on the command line other users
+// could see it. Throws OptionError.
+ClientOptions checked_client_options(ClientOptions client);
 
 }  // namespace igpu::exporter

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "cli/command_line.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "platform/own_process.h"
 #include "platform/windows_headers.h"

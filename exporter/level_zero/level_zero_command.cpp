@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "igpu/level_zero.h"
 #include "igpu/monitor.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/options.h"
 #include "igpu/level_zero.h"
-#include "level_zero/arguments.h"
 
 // Runs a program with the tracker inside.
 namespace igpu::exporter {

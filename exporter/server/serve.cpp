@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "igpu/flight.h"
 #include "igpu/monitor.h"
 #include "igpu/perf_opener.h"

@@ -18,7 +18,7 @@
 #include <system_error>
 #include <utility>
 
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "igpu/option.h"
 #include "igpu/unique_fd.h"
@@ -27,7 +27,6 @@
 #include "text/formatted.h"
 #include "text/unicode.h"
 #include "trace/perfetto_writer.h"
-#include "trace/trace_arguments.h"
 #include "trace/trace_file.h"
 
 extern char** environ;
@@ -144,6 +143,31 @@ void check_engines(const TraceArguments& arguments, const JobRecorder& recorder)
                                       "\": xe reports only the class of an engine; use --class render, copy, video, "
                                       "video_enhance or compute");
   }
+}
+
+// The error message for a recorder that could not be opened.
+std::string explained(const JobRecorderError& error, const JobRecorderOptions& options) {
+  const std::string where = options.tracefs.empty() ? "/sys/kernel/tracing" : options.tracefs;
+  switch (error.kind) {
+    case JobRecorderError::Kind::no_events:
+      return "no driver here reports jobs: no events of gpu_scheduler, i915, amdgpu or virtio_gpu below " + where +
+             "/events; is tracefs mounted and the GPU's driver loaded?";
+    case JobRecorderError::Kind::tracefs_denied:
+      return where + " cannot be read: that needs root or CAP_DAC_READ_SEARCH";
+    case JobRecorderError::Kind::perf_denied: {
+      const std::string users = first_line("/proc/self/uid_map");
+      if (users.find("4294967295") == std::string::npos)
+        return "perf_event_open was refused: this is a user namespace, where tracepoints cannot be opened";
+      const std::string level = first_line("/proc/sys/kernel/perf_event_paranoid");
+      if (!level.empty() && level > "2" && level.front() != '-')
+        return "perf_event_open was refused: kernel.perf_event_paranoid is " + level +
+               ", which allows only CAP_SYS_ADMIN; sysctl kernel.perf_event_paranoid=2 makes CAP_PERFMON enough";
+      return "perf_event_open was refused: CAP_PERFMON is missing, or a container's seccomp profile forbids it";
+    }
+    case JobRecorderError::Kind::failed:
+      return error.where + ": " + std::generic_category().message(error.os_error);
+  }
+  return {};
 }
 
 class Recording {
@@ -285,35 +309,9 @@ int damage(const std::string& path, const TraceFile& file) {
 
 }  // namespace
 
-std::string explained(const JobRecorderError& error, const JobRecorderOptions& options) {
-  const std::string where = options.tracefs.empty() ? "/sys/kernel/tracing" : options.tracefs;
-  switch (error.kind) {
-    case JobRecorderError::Kind::no_events:
-      return "no driver here reports jobs: no events of gpu_scheduler, i915, amdgpu or virtio_gpu below " + where +
-             "/events; is tracefs mounted and the GPU's driver loaded?";
-    case JobRecorderError::Kind::tracefs_denied:
-      return where + " cannot be read: that needs root or CAP_DAC_READ_SEARCH";
-    case JobRecorderError::Kind::perf_denied: {
-      const std::string users = first_line("/proc/self/uid_map");
-      if (users.find("4294967295") == std::string::npos)
-        return "perf_event_open was refused: this is a user namespace, where tracepoints cannot be opened";
-      const std::string level = first_line("/proc/sys/kernel/perf_event_paranoid");
-      if (!level.empty() && level > "2" && level.front() != '-')
-        return "perf_event_open was refused: kernel.perf_event_paranoid is " + level +
-               ", which allows only CAP_SYS_ADMIN; sysctl kernel.perf_event_paranoid=2 makes CAP_PERFMON enough";
-      return "perf_event_open was refused: CAP_PERFMON is missing, or a container's seccomp profile forbids it";
-    }
-    case JobRecorderError::Kind::failed:
-      return error.where + ": " + std::generic_category().message(error.os_error);
-  }
-  return {};
-}
-
-int record_trace(const TraceArguments& arguments) { return Recording(arguments).run(); }
-
 int trace(const Options& options) {
   const TraceArguments& arguments = options.trace;
-  if (arguments.action == "record") return record_trace(arguments);
+  if (arguments.action == "record") return Recording(arguments).run();
   const TraceFile file = recorded_in(arguments.file);
   const int status = print(output_of(arguments, file));
   return file.whole() ? status : damage(arguments.file, file);

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/options.h"
 #include "igpu/job_recorder.h"
-#include "trace/trace_arguments.h"
 
 namespace igpu::exporter {
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "igpu/model.h"
 #include "igpu/monitor.h"

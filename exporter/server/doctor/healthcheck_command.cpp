@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "platform/sockets.h"
 #include "platform/thread.h"

@@ -9,8 +9,7 @@
 #include <system_error>
 #include <vector>
 
-#include "cli/client_options.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "platform/regular_file.h"
 #include "server/flights/flight_files.h"

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "platform/build_info.h"
 #include "platform/regular_file.h"

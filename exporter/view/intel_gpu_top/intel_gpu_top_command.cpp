@@ -13,8 +13,8 @@
 #include <system_error>
 #include <utility>
 
-#include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "igpu/displays.h"
 #include "igpu/missing.h"

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "igpu/monitor.h"
 #include "platform/regular_file.h"

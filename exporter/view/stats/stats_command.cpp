@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "igpu/monitor.h"
 #include "view/chosen_gpus.h"
 #include "view/format/csv_rows.h"

@@ -12,8 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/client_options.h"
-#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "igpu/monitor.h"
 #include "platform/own_process.h"

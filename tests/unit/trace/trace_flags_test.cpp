@@ -7,7 +7,6 @@
 #include "cli/command_line.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "trace/trace_arguments.h"
 
 using namespace igpu;
 using namespace igpu::exporter;
