@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/command_line.h"
+#include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "igpu/option.h"

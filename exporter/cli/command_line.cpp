@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/command_line.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <utility>
 
+#include "cli/flags.h"
 #include "text/nearest.h"
 
 // The only file that includes CLI11, which takes seconds and hundreds of megabytes to compile.

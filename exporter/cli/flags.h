@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/output.h"
 #include "igpu/units.h"
 
 namespace igpu::exporter {
@@ -153,5 +154,24 @@ std::string help_text(bool all = false);
 std::string help_text(const Command& command, bool all = false, const Command* action = nullptr);
 std::string collectors_help();
 inline constexpr std::string_view kCollectorsTopic = "collectors";  // of the command help
+
+struct CommandLine {
+  const Command* command = nullptr;  // the default one if none is named
+  const Command* action = nullptr;   // of a command that has some
+  bool command_given = false;
+  std::vector<std::string> operands;
+  std::vector<std::string> program;  // another program with its arguments
+  bool help = false, help_all = false;
+  bool version = false;
+  Settings settings;
+
+  std::string path() const;  // "stats", "trace record"
+  // An error in it, with the action's name and the command's status.
+  UsageError with_place(const UsageError& error) const;
+};
+
+// Splits the arguments (without the program's name) into command, action, operands and flags, without checking values.
+// Throws UsageError.
+CommandLine parse_command_line(const std::vector<std::string>& arguments);
 
 }  // namespace igpu::exporter

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/command_line.h"
+#include "cli/flags.h"
 #include "igpu/job_recorder.h"
 #include "igpu/log.h"
 #include "igpu/options.h"

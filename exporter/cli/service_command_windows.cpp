@@ -7,7 +7,7 @@
 #include <thread>
 #include <type_traits>
 
-#include "cli/command_line.h"
+#include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "platform/own_process.h"

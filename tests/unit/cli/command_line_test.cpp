@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/command_line.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
+#include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "igpu/monitor.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/command_line.h"
+#include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/output.h"
 

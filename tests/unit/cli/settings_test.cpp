@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "cli/command_line.h"
 #include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/output.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/command_line.h"
+#include "cli/flags.h"
 #include "cli/options.h"
 
 using namespace igpu;
