@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "igpu/monitor.h"
-#include "server/http/host_check.h"
+#include "server/http/addresses.h"
 #include "server/push/address.h"
 #include "view/capture_file/capture_file.h"
 #include "view/query/query_output.h"

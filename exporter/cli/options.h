@@ -11,7 +11,7 @@
 #include "igpu/job_recorder.h"
 #include "igpu/log.h"
 #include "igpu/options.h"
-#include "server/http/listen_address.h"
+#include "server/http/addresses.h"
 #include "server/push/address.h"
 #include "server/service/logging.h"
 #include "view/client/http_fetcher.h"

@@ -20,7 +20,7 @@
 #include "server/doctor/doctor_report.h"
 #include "server/flights/flight_files.h"
 #include "server/helper_processes.h"
-#include "server/http/host_check.h"
+#include "server/http/addresses.h"
 #include "server/http/listener.h"
 #include "server/pages/metrics_handler.h"
 #include "server/pages/routes.h"

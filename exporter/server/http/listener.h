@@ -9,8 +9,8 @@
 
 #include "igpu/log.h"
 #include "platform/sockets.h"
+#include "server/http/addresses.h"
 #include "server/http/front.h"
-#include "server/http/listen_address.h"
 #include "server/http/message.h"
 #include "server/http/responder.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/host_check.h"
-
 #include <doctest/doctest.h>
 
 #include <stdexcept>
 
+#include "server/http/addresses.h"
 #include "support/fake_http.h"
 
 using namespace igpu::exporter;

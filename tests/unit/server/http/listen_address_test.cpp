@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/listen_address.h"
-
 #include <doctest/doctest.h>
 
 #include <stdexcept>
+
+#include "server/http/addresses.h"
 
 using igpu::exporter::ListenAddress;
 using igpu::exporter::parse_listen_address;
