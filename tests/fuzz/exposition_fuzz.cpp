@@ -7,7 +7,7 @@
 
 #include "fuzz/fuzz_target.h"
 #include "text/unicode.h"
-#include "view/client/exposition.h"
+#include "view/client/http_fetcher.h"
 #include "view/top/host_frame.h"
 
 using namespace igpu::exporter;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/client/exposition.h"
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -8,6 +6,7 @@
 
 #include "igpu/words.h"
 #include "text/ascii.h"
+#include "view/client/http_fetcher.h"
 
 namespace igpu::exporter {
 namespace {

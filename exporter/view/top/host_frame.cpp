@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "text/unicode.h"
-#include "view/client/exposition.h"
+#include "view/client/http_fetcher.h"
 
 namespace igpu::exporter::top {
 namespace {

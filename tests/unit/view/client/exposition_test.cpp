@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/client/exposition.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <string>
 #include <vector>
+
+#include "view/client/http_fetcher.h"
 
 using namespace igpu::exporter;
 
