@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "level_zero/event_rows.h"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <ostream>
 
 #include "igpu/level_zero.h"
+#include "level_zero/report.h"
 #include "text/ascii.h"
 #include "text/formatted.h"
 

@@ -16,9 +16,7 @@
 #include "cli/output.h"
 #include "igpu/level_zero.h"
 #include "igpu/monitor.h"
-#include "level_zero/event_rows.h"
 #include "level_zero/report.h"
-#include "level_zero/tracked_run.h"
 #include "platform/regular_file.h"
 #include "text/unicode.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "level_zero/tracked_run.h"
-
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -17,6 +15,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "level_zero/report.h"
 #include "platform/own_process.h"
 #include "platform/regular_file.h"
 

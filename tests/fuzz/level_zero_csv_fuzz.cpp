@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "level_zero/event_rows.h"
 #include "level_zero/report.h"
 
 using namespace igpu::exporter;

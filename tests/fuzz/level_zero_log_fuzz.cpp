@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fuzz/fuzz_target.h"
-#include "level_zero/event_rows.h"
+#include "level_zero/report.h"
 #include "level_zero/tracker/log_layout.h"
 
 using namespace igpu::exporter;
