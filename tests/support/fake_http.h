@@ -9,7 +9,7 @@
 #include <string>
 
 #include "server/http/message.h"
-#include "server/pages/scrape_source.h"
+#include "server/pages/in_flight.h"
 #include "support/sample_page.h"
 
 namespace igpu::test {

@@ -15,7 +15,6 @@
 #include "igpu/page.h"
 #include "server/http/message.h"
 #include "server/pages/in_flight.h"
-#include "server/pages/scrape_source.h"
 #include "server/self/own_metrics.h"
 #include "view/format/negotiation.h"
 

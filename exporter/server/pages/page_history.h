@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "igpu/model.h"
-#include "server/pages/scrape_source.h"
+#include "server/pages/in_flight.h"
 #include "view/format/json_writer.h"
 #include "view/report/channel_rates.h"
 

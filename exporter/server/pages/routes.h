@@ -21,7 +21,6 @@
 #include "server/pages/index_page.h"
 #include "server/pages/metrics_handler.h"
 #include "server/pages/page_history.h"
-#include "server/pages/scrape_source.h"
 #include "server/self/own_metrics.h"
 #include "view/format/json_writer.h"
 #include "view/report/diagnosis_json.h"
