@@ -13,7 +13,7 @@
 #include "igpu/option.h"
 #include "platform/build_info.h"
 #include "platform/own_process.h"
-#include "platform/watched_files.h"
+#include "platform/regular_file.h"
 #include "server/sandbox/privileges.h"
 #include "text/unicode.h"
 #include "view/intel_gpu_top/intel_gpu_top_arguments.h"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platform/watched_files.h"
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 
 #include "platform/own_process.h"
+#include "platform/regular_file.h"
 
 namespace igpu::exporter {
 namespace {

@@ -11,7 +11,7 @@
 #include "igpu/model.h"
 #include "igpu/monitor.h"
 #include "platform/build_info.h"
-#include "platform/watched_files.h"
+#include "platform/regular_file.h"
 #include "server/sandbox_plan.h"
 #include "server/web_config/web_config_file.h"
 #include "text/ascii.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "igpu/log.h"
-#include "platform/watched_files.h"
+#include "platform/regular_file.h"
 #include "server/web_config/config.h"
 
 namespace igpu::exporter {

@@ -8,7 +8,7 @@
 #include "igpu/log.h"
 #include "igpu/options.h"
 #include "igpu/workload_rules.h"
-#include "platform/watched_files.h"
+#include "platform/regular_file.h"
 
 // --workload.rules: how processes are grouped (docs/workloads.md).
 //

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platform/watched_files.h"
-
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 
+#include "platform/regular_file.h"
 #include "support/recording_log.h"
 #include "support/scratch_folder.h"
 
