@@ -4,6 +4,8 @@
 #include <chrono>
 #include <ctime>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace igpu::exporter {
 
@@ -18,5 +20,9 @@ inline constexpr double kIdleShare = 0.0005;
 
 // 2026-11-22T04:37:56.123Z
 std::string time_text(std::chrono::system_clock::time_point time);
+
+// The candidate closest to a misspelled word: a few letters changed, missing, added or swapped. "" if none is close
+// enough.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace igpu::exporter

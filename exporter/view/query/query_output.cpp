@@ -10,7 +10,6 @@
 
 #include "igpu/gpu_number.h"
 #include "text/formatted.h"
-#include "text/nearest.h"
 #include "text/unicode.h"
 #include "view/format/csv_rows.h"
 #include "view/format/json_writer.h"

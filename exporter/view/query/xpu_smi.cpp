@@ -5,7 +5,6 @@
 
 #include "text/ascii.h"
 #include "text/formatted.h"
-#include "text/nearest.h"
 #include "text/unicode.h"
 #include "view/format/csv_rows.h"
 #include "view/format/number.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/nearest.h"
-
 #include <doctest/doctest.h>
+
+#include "text/formatted.h"
 
 using igpu::exporter::nearest;
 
