@@ -119,14 +119,6 @@ class CallLines {
   std::map<std::string_view, std::int64_t> grown_;  // kB
 };
 
-}  // namespace
-
-const std::array<std::string_view, kResourceColumns> kResourceColumnNames = {
-    "Contexts",     "CommandQueues", "Modules", "Kernels", "EventPools",
-    "CommandLists", "Events",        "Fences",  "Images",  "Samplers"};
-
-namespace {
-
 constexpr std::int64_t kGrowthOfLeak = 100;  // kB; the known tool's plots use the same
 
 bool destroys(std::string_view function) {
@@ -204,6 +196,10 @@ void append(std::string& text, std::int64_t value) {
 }
 
 }  // namespace
+
+const std::array<std::string_view, kResourceColumns> kResourceColumnNames = {
+    "Contexts",     "CommandQueues", "Modules", "Kernels", "EventPools",
+    "CommandLists", "Events",        "Fences",  "Images",  "Samplers"};
 
 bool is_csv(std::string_view head) { return without_line_end(head.substr(0, head.find('\n'))) == kHeader; }
 

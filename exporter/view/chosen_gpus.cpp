@@ -131,14 +131,6 @@ std::string as_json(const std::vector<Gpu>& gpus, const HostModel& host, std::sp
   return json.take() + '\n';
 }
 
-}  // namespace
-
-bool has_name(const Gpu& gpu, const std::string& name) {
-  return name == gpu.address || name == gpu.card || name == gpu.render_node;
-}
-
-namespace {
-
 MonitorOptions whole_machine(const MonitorOptions& chosen) {
   return {.sysfs_root = chosen.sysfs_root,
           .procfs_root = chosen.procfs_root,
@@ -159,6 +151,10 @@ bool is_unbound(const MonitorOptions& chosen, const std::string& name) {
 }
 
 }  // namespace
+
+bool has_name(const Gpu& gpu, const std::string& name) {
+  return name == gpu.address || name == gpu.card || name == gpu.render_node;
+}
 
 std::vector<Gpu> all_gpus(const MonitorOptions& chosen) {
   SilentLog log;

@@ -40,7 +40,6 @@ struct PlaceEvidence {
   std::function<std::optional<unsigned>(const char* path)> group;  // that owns it
   std::function<std::optional<std::string>(const char* name)> environment;
 };
-PlaceEvidence real_evidence();
 
 Place detect_place(const PlaceEvidence& evidence);
 // The place to advise for: a simulated machine is not in this one's container or unit, but bare metal.

@@ -229,17 +229,24 @@ Steps steps_in(const Place& place, Rights rights, const std::string& program) {
   return {};
 }
 
-}  // namespace
-
-std::string_view to_string(PlaceKind kind) {
-  constexpr std::array<std::string_view, 8> kNames{"bare metal", "systemd unit", "Docker", "Podman",
-                                                   "Kubernetes", "LXC",          "WSL",    "a container"};
-  static_assert(kNames.size() == static_cast<std::size_t>(PlaceKind::container) + 1);
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
-std::string title(const Place& place) {
-  return std::string(to_string(place.kind)) + (place.unit.empty() ? "" : " " + place.unit);
+// From the innermost place outwards: a pod's container also has the marks of its engine, and a container in WSL those
+// of WSL's kernel.
+Place place_by_marks(const PlaceEvidence& evidence) {
+  // systemd and the engines name the manager of a container here.
+  const std::string container =
+      evidence.environment("container").value_or("") + evidence.read("/run/systemd/container").value_or("");
+  if (evidence.environment("KUBERNETES_SERVICE_HOST") || evidence.exists("/var/run/secrets/kubernetes.io"))
+    return {PlaceKind::kubernetes, {}};
+  if (evidence.exists("/run/.containerenv") || contains_ignoring_case(container, "podman"))
+    return {PlaceKind::podman, {}};
+  if (evidence.exists("/.dockerenv") || contains_ignoring_case(container, "docker")) return {PlaceKind::docker, {}};
+  if (contains_ignoring_case(container, "lxc")) return {PlaceKind::lxc, {}};
+  if (contains_ignoring_case(evidence.read("/proc/sys/kernel/osrelease").value_or(""), "microsoft"))
+    return {PlaceKind::wsl, {}};
+  const std::string unit = system_unit(evidence.read("/proc/self/cgroup").value_or(""));
+  if (!unit.empty()) return {PlaceKind::systemd_unit, unit};
+  if (!container.empty() || is_in_own_namespace(evidence)) return {PlaceKind::container, {}};
+  return {};
 }
 
 PlaceEvidence real_evidence() {
@@ -267,29 +274,18 @@ PlaceEvidence real_evidence() {
           }};
 }
 
-namespace {
+}  // namespace
 
-// From the innermost place outwards: a pod's container also has the marks of its engine, and a container in WSL those
-// of WSL's kernel.
-Place place_by_marks(const PlaceEvidence& evidence) {
-  // systemd and the engines name the manager of a container here.
-  const std::string container =
-      evidence.environment("container").value_or("") + evidence.read("/run/systemd/container").value_or("");
-  if (evidence.environment("KUBERNETES_SERVICE_HOST") || evidence.exists("/var/run/secrets/kubernetes.io"))
-    return {PlaceKind::kubernetes, {}};
-  if (evidence.exists("/run/.containerenv") || contains_ignoring_case(container, "podman"))
-    return {PlaceKind::podman, {}};
-  if (evidence.exists("/.dockerenv") || contains_ignoring_case(container, "docker")) return {PlaceKind::docker, {}};
-  if (contains_ignoring_case(container, "lxc")) return {PlaceKind::lxc, {}};
-  if (contains_ignoring_case(evidence.read("/proc/sys/kernel/osrelease").value_or(""), "microsoft"))
-    return {PlaceKind::wsl, {}};
-  const std::string unit = system_unit(evidence.read("/proc/self/cgroup").value_or(""));
-  if (!unit.empty()) return {PlaceKind::systemd_unit, unit};
-  if (!container.empty() || is_in_own_namespace(evidence)) return {PlaceKind::container, {}};
-  return {};
+std::string_view to_string(PlaceKind kind) {
+  constexpr std::array<std::string_view, 8> kNames{"bare metal", "systemd unit", "Docker", "Podman",
+                                                   "Kubernetes", "LXC",          "WSL",    "a container"};
+  static_assert(kNames.size() == static_cast<std::size_t>(PlaceKind::container) + 1);
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
-}  // namespace
+std::string title(const Place& place) {
+  return std::string(to_string(place.kind)) + (place.unit.empty() ? "" : " " + place.unit);
+}
 
 Place place_of(const MonitorOptions& options) {
   return options.simulate.empty() ? detect_place(real_evidence()) : Place{};

@@ -81,6 +81,64 @@ void mark_missing(LayerOutcome& outcome, std::size_t uncovered, std::size_t thre
   ::_exit(0);
 }
 
+// Returns this process' end of the socket. Throws std::system_error.
+UniqueFd start_helper(const Helper& helper) {
+  std::array<int, 2> ends{-1, -1};
+  const int type = helper.passes_descriptors ? SOCK_SEQPACKET : SOCK_STREAM;
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    throw std::system_error(errno, std::generic_category(), "socketpair");
+  UniqueFd own(ends[0]);
+  const UniqueFd others(ends[1]);
+  const pid_t child = ::fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child == 0) {
+    own.reset();
+    run_helper(helper, others.get());
+  }
+  return own;
+}
+
+// Three lines for each outcome.
+std::string written(const SandboxOutcomes& outcomes) {
+  std::string text;
+  for (const LayerOutcome& outcome : outcomes)
+    text += std::string(outcome.on ? "on" : "") + '\n' + outcome.detail + '\n' + outcome.hint + '\n';
+  return text;
+}
+
+bool read_back(std::string_view text, SandboxOutcomes& outcomes) {
+  for (LayerOutcome& outcome : outcomes) {
+    if (text.empty()) return false;
+    outcome.on = take_until(text, '\n') == "on";
+    outcome.detail = take_until(text, '\n');
+    outcome.hint = take_until(text, '\n');
+  }
+  return true;
+}
+
+std::string tried(const SandboxPlan& plan) {
+  Sandbox sandbox(plan);
+  sandbox.protect_memory();
+  (void)sandbox.start_event_opener([] { return [](int) {}; });
+  while (::wait(nullptr) < 0 && errno == EINTR) {  // the opener has ended; the filter forbids this call
+  }
+  sandbox.drop_privileges();
+  sandbox.confine_clients();
+  sandbox.filter_system_calls();
+  return written(sandbox.outcomes());
+}
+
+[[noreturn]] void try_in_child(const SandboxPlan& plan, int out) {
+  std::string text;
+  try {
+    text = tried(plan);
+  } catch (const std::exception&) {
+    ::_exit(1);
+  }
+  const ssize_t size = ::write(out, text.data(), text.size());  // far less than the capacity of a pipe
+  ::_exit(size == static_cast<ssize_t>(text.size()) ? 0 : 1);
+}
+
 }  // namespace
 
 Sandbox::Sandbox(SandboxPlan plan) : plan_(std::move(plan)) {
@@ -204,51 +262,6 @@ void Sandbox::report(Log& log) const {
   }
 }
 
-namespace {
-
-// Three lines for each outcome.
-std::string written(const SandboxOutcomes& outcomes) {
-  std::string text;
-  for (const LayerOutcome& outcome : outcomes)
-    text += std::string(outcome.on ? "on" : "") + '\n' + outcome.detail + '\n' + outcome.hint + '\n';
-  return text;
-}
-
-bool read_back(std::string_view text, SandboxOutcomes& outcomes) {
-  for (LayerOutcome& outcome : outcomes) {
-    if (text.empty()) return false;
-    outcome.on = take_until(text, '\n') == "on";
-    outcome.detail = take_until(text, '\n');
-    outcome.hint = take_until(text, '\n');
-  }
-  return true;
-}
-
-std::string tried(const SandboxPlan& plan) {
-  Sandbox sandbox(plan);
-  sandbox.protect_memory();
-  (void)sandbox.start_event_opener([] { return [](int) {}; });
-  while (::wait(nullptr) < 0 && errno == EINTR) {  // the opener has ended; the filter forbids this call
-  }
-  sandbox.drop_privileges();
-  sandbox.confine_clients();
-  sandbox.filter_system_calls();
-  return written(sandbox.outcomes());
-}
-
-[[noreturn]] void try_in_child(const SandboxPlan& plan, int out) {
-  std::string text;
-  try {
-    text = tried(plan);
-  } catch (const std::exception&) {
-    ::_exit(1);
-  }
-  const ssize_t size = ::write(out, text.data(), text.size());  // far less than the capacity of a pipe
-  ::_exit(size == static_cast<ssize_t>(text.size()) ? 0 : 1);
-}
-
-}  // namespace
-
 SandboxOutcomes try_sandbox(const SandboxPlan& plan) {
   SandboxOutcomes outcomes;
   outcomes.fill(LayerOutcome::missing("the trial process ended early", "please report this"));
@@ -271,22 +284,6 @@ SandboxOutcomes try_sandbox(const SandboxPlan& plan) {
   (void)wait_for_exit(child);
   SandboxOutcomes reported;
   return read_back(text, reported) ? reported : outcomes;
-}
-
-UniqueFd start_helper(const Helper& helper) {
-  std::array<int, 2> ends{-1, -1};
-  const int type = helper.passes_descriptors ? SOCK_SEQPACKET : SOCK_STREAM;
-  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    throw std::system_error(errno, std::generic_category(), "socketpair");
-  UniqueFd own(ends[0]);
-  const UniqueFd others(ends[1]);
-  const pid_t child = ::fork();
-  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (child == 0) {
-    own.reset();
-    run_helper(helper, others.get());
-  }
-  return own;
 }
 
 }  // namespace igpu::exporter

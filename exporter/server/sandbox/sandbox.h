@@ -102,9 +102,6 @@ struct Helper {
   std::function<void(int socket)> serve;  // until the other end of the socket is closed
 };
 
-// Returns this process' end of the socket. Throws std::system_error.
-UniqueFd start_helper(const Helper& helper);
-
 // What the program does after the start, which determines what it must keep.
 struct SandboxPlan {
   bool on = true;  // --no-sandbox

@@ -68,6 +68,21 @@ void add_headers(const std::shared_ptr<const LoadedWebConfig>& loaded, HttpRespo
   response.keeps_alive = loaded;
 }
 
+struct Slot {
+  std::size_t place;
+  std::uint16_t tag;
+};
+
+// The key's bytes are uniformly distributed. A tag is never 0.
+template <class Key>
+Slot slot_of(const Key& key, std::size_t places) {
+  std::uint64_t place = 0;
+  std::uint16_t tag = 0;
+  std::memcpy(&place, key.data(), sizeof place);
+  std::memcpy(&tag, key.data() + sizeof place, sizeof tag);
+  return {static_cast<std::size_t>(place % places), std::max<std::uint16_t>(tag, 1)};
+}
+
 }  // namespace
 
 Credentials::~Credentials() {
@@ -162,25 +177,6 @@ bool PasswordCheck::evict_for(Waiter& waiter) {
   dequeue(victim);
   return true;
 }
-
-namespace {
-
-struct Slot {
-  std::size_t place;
-  std::uint16_t tag;
-};
-
-// The key's bytes are uniformly distributed. A tag is never 0.
-template <class Key>
-Slot slot_of(const Key& key, std::size_t places) {
-  std::uint64_t place = 0;
-  std::uint16_t tag = 0;
-  std::memcpy(&place, key.data(), sizeof place);
-  std::memcpy(&tag, key.data() + sizeof place, sizeof tag);
-  return {static_cast<std::size_t>(place % places), std::max<std::uint16_t>(tag, 1)};
-}
-
-}  // namespace
 
 bool PasswordCheck::was_rejected(const Key& key) const {
   if (rejected_.empty()) return false;

@@ -109,6 +109,15 @@ std::vector<SummaryProcess> processes(const GpuModel& gpu) {
   return sorted;
 }
 
+// One row each: "vf1 xe-vfio-pci", "news: video 20.1 %".
+void put_functions(Sections& to, const GpuModel& gpu) {
+  SummarySection section{"functions", {}};
+  for (const VirtualFunction& function : gpu.functions)
+    section.rows.push_back({exporter::name_of(function),
+                            function.workload + (function.workload.empty() ? "" : ": ") + loads_of(function)});
+  if (!section.rows.empty()) to.sections.push_back(std::move(section));
+}
+
 }  // namespace
 
 std::string human_bytes(double value) {
@@ -120,19 +129,6 @@ std::string human_bytes(double value) {
   }
   return formatted("%6.*f %s", unit == 0 ? 0 : 1, value, kUnits[unit]);
 }
-
-namespace {
-
-// One row each: "vf1 xe-vfio-pci", "news: video 20.1 %".
-void put_functions(Sections& to, const GpuModel& gpu) {
-  SummarySection section{"functions", {}};
-  for (const VirtualFunction& function : gpu.functions)
-    section.rows.push_back({exporter::name_of(function),
-                            function.workload + (function.workload.empty() ? "" : ": ") + loads_of(function)});
-  if (!section.rows.empty()) to.sections.push_back(std::move(section));
-}
-
-}  // namespace
 
 std::vector<SummarySection> sections_of(const GpuModel& gpu) {
   Sections to;

@@ -45,7 +45,7 @@ class LiveView {
         pace_(pace),
         signals_(signals),
         options_(options),
-        terminal_({.colours = options.colours}) {}
+        terminal_(options.colours) {}
 
   void run() {
     readings_.read_from(mailbox_);
@@ -212,7 +212,7 @@ void run_live_view(Readings& readings, Mailbox& mailbox, Pace& pace, TerminalSig
 ScreenContext context_now(std::chrono::nanoseconds interval) {
   // A reading of a slow machine takes a second or two.
   return {.clock = clock_text(),
-          .interval = interval_text(interval),
+          .interval = formatted("%g s", std::chrono::duration<double>(interval).count()),
           .late_after = interval + 2s,
           .now = std::chrono::steady_clock::now().time_since_epoch()};
 }
@@ -223,10 +223,6 @@ std::string clock_text() {
   std::array<char, 16> text{};
   if (::localtime_r(&now, &local) != nullptr) (void)std::strftime(text.data(), text.size(), "%H:%M:%S", &local);
   return text.data();
-}
-
-std::string interval_text(std::chrono::nanoseconds interval) {
-  return formatted("%g s", std::chrono::duration<double>(interval).count());
 }
 
 }  // namespace igpu::exporter::top

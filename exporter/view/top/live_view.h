@@ -147,6 +147,5 @@ void run_live_view(Readings& readings, Mailbox& mailbox, Pace& pace, TerminalSig
 ScreenContext context_now(std::chrono::nanoseconds interval);
 
 std::string clock_text();
-std::string interval_text(std::chrono::nanoseconds interval);
 
 }  // namespace igpu::exporter::top

@@ -343,8 +343,8 @@ void draw_table(Screen& screen, const Frame& frame, const ViewState& view, const
   if (selected_row >= 0 && visible > 0)
     first = std::clamp(first, std::max(selected_row - visible + 1, 0), selected_row);
   screen.first_row = first;
-  if (rows.empty() && visible != 0) (void)canvas.put_words(2, first_y, nothing_text(frame, view), Style::dim);
-  if (rows.empty() && !bounded) (void)canvas.put_words(2, first_y, nothing_text(frame, view), Style::dim);
+  if (rows.empty() && (visible != 0 || !bounded))
+    (void)canvas.put_words(2, first_y, nothing_text(frame, view), Style::dim);
   if (!rows.empty() && !view.workloads && (visible > count || !bounded))
     (void)canvas.put_words(2, first_y + count, missing_text(frame), Style::dim);
   for (int i = first; i < std::min(first + visible, count); ++i) {

@@ -25,17 +25,6 @@
 namespace igpu::exporter::top {
 namespace {
 
-// While this object exists, a fatal signal (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) in any thread first restores the
-// terminal, then ends the program as usual. Only one object may exist at a time.
-class CrashGuard {
- public:
-  // restore: text that is written to the terminal. settings: those that are set again (echo, line editing).
-  CrashGuard(int terminal, const termios& settings, const std::string& restore);
-  ~CrashGuard();
-  CrashGuard(const CrashGuard&) = delete;
-  CrashGuard& operator=(const CrashGuard&) = delete;
-};
-
 constexpr std::array<int, 5> kFaults{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 // A signal handler reaches nothing but global state. Written before the handlers are set.
@@ -58,29 +47,36 @@ extern "C" void restore_terminal_and_die(int signal) {
   (void)::raise(signal);
 }
 
-CrashGuard::CrashGuard(int terminal, const termios& settings, const std::string& restore) {
-  Restore& state = restore_state;
-  state.terminal = terminal;
-  state.settings = settings;
-  state.size = std::min(restore.size(), state.text.size());
-  std::copy_n(restore.begin(), state.size, state.text.begin());
-  stack_t stack{};
-  stack.ss_sp = stack_of_handler.data();
-  stack.ss_size = stack_of_handler.size();
-  (void)::sigaltstack(&stack, nullptr);
-  struct sigaction action {};
-  action.sa_handler = &restore_terminal_and_die;
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_ONSTACK;
-  ::sigemptyset(&action.sa_mask);
-  for (std::size_t i = 0; i < kFaults.size(); ++i) (void)::sigaction(kFaults[i], &action, &state.before[i]);
-}
-
-CrashGuard::~CrashGuard() {
-  for (std::size_t i = 0; i < kFaults.size(); ++i) (void)::sigaction(kFaults[i], &restore_state.before[i], nullptr);
-  stack_t none{};
-  none.ss_flags = SS_DISABLE;
-  (void)::sigaltstack(&none, nullptr);
-}
+// While this object exists, a fatal signal (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) in any thread first restores the
+// terminal, then ends the program as usual. Only one object may exist at a time.
+class CrashGuard {
+ public:
+  // restore: text that is written to the terminal. settings: those that are set again (echo, line editing).
+  CrashGuard(int terminal, const termios& settings, const std::string& restore) {
+    Restore& state = restore_state;
+    state.terminal = terminal;
+    state.settings = settings;
+    state.size = std::min(restore.size(), state.text.size());
+    std::copy_n(restore.begin(), state.size, state.text.begin());
+    stack_t stack{};
+    stack.ss_sp = stack_of_handler.data();
+    stack.ss_size = stack_of_handler.size();
+    (void)::sigaltstack(&stack, nullptr);
+    struct sigaction action {};
+    action.sa_handler = &restore_terminal_and_die;
+    action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_ONSTACK;
+    ::sigemptyset(&action.sa_mask);
+    for (std::size_t i = 0; i < kFaults.size(); ++i) (void)::sigaction(kFaults[i], &action, &state.before[i]);
+  }
+  ~CrashGuard() {
+    for (std::size_t i = 0; i < kFaults.size(); ++i) (void)::sigaction(kFaults[i], &restore_state.before[i], nullptr);
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    (void)::sigaltstack(&none, nullptr);
+  }
+  CrashGuard(const CrashGuard&) = delete;
+  CrashGuard& operator=(const CrashGuard&) = delete;
+};
 
 // The functions of ncurses (with wide characters). Constructing the first object loads the library, unless it is a part
 // of the static file.
@@ -222,7 +218,7 @@ std::optional<Size> Terminal::size() {
   return Size{size.ws_col, size.ws_row};
 }
 
-Terminal::Terminal(const Options& options) : state_(std::make_unique<State>()) {
+Terminal::Terminal(bool colours) : state_(std::make_unique<State>()) {
   State& state = *state_;
   state.unicode = select_character_set();
   termios before{};
@@ -242,7 +238,7 @@ Terminal::Terminal(const Options& options) : state_(std::make_unique<State>()) {
   state.curses.set_cursor(0);
   state.curses.mouse_mask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, nullptr);
   state.curses.mouse_interval(0);
-  state.choose_looks(options.colours);
+  state.choose_looks(colours);
   (void)fit();
 }
 

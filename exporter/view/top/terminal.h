@@ -48,14 +48,12 @@ Reaction react(ViewState& view, const Input& input, const Screen& screen, const 
 // crash.
 class Terminal {
  public:
-  struct Options {
-    bool colours = true;  // if the terminal has them
-  };
   // Whether standard output is a terminal with a movable cursor. If not, print frames one after another.
   static bool available();
   static std::optional<Size> size();  // of the terminal on standard output
 
-  explicit Terminal(const Options& options);  // throws std::runtime_error
+  // colours: if the terminal has them. Throws std::runtime_error.
+  explicit Terminal(bool colours);
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
