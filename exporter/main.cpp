@@ -15,7 +15,7 @@
 #include "platform/own_process.h"
 #include "platform/regular_file.h"
 #include "server/sandbox/privileges.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/intel_gpu_top/intel_gpu_top_arguments.h"
 #ifdef IGPU_STATIC
 #include "setup/static_file/documents.h"

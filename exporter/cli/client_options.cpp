@@ -10,7 +10,7 @@
 #include "cli/options.h"
 #include "igpu/option.h"
 #include "igpu/unique_fd.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "cli/flags.h"
-#include "text/formatted.h"
+#include "text/text.h"
 
 // The only file that includes CLI11, which takes seconds and hundreds of megabytes to compile.
 namespace igpu::exporter {

@@ -6,7 +6,7 @@
 #include "igpu/missing.h"
 #include "igpu/monitor.h"
 #include "platform/build_info.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "platform/build_info.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

@@ -12,7 +12,7 @@
 #include "cli/output.h"
 #include "platform/own_process.h"
 #include "platform/windows_headers.h"
-#include "text/ascii.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

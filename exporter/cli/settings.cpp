@@ -7,7 +7,7 @@
 #include "cli/output.h"
 #include "igpu/duration.h"
 #include "igpu/words.h"
-#include "text/ascii.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

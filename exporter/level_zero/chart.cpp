@@ -4,8 +4,7 @@
 #include <cmath>
 
 #include "level_zero/report.h"
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

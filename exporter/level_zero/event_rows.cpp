@@ -6,8 +6,7 @@
 
 #include "igpu/level_zero.h"
 #include "level_zero/report.h"
-#include "text/ascii.h"
-#include "text/formatted.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

@@ -18,7 +18,7 @@
 #include "igpu/monitor.h"
 #include "level_zero/report.h"
 #include "platform/regular_file.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

@@ -5,8 +5,7 @@
 #include <functional>
 #include <initializer_list>
 
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

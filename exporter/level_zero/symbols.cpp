@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "level_zero/report.h"
-#include "text/formatted.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 

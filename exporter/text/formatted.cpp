@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/formatted.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdio>
+
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

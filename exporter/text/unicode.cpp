@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/unicode.h"
-
 #include <algorithm>
 #include <cstdint>
 
 #include "igpu/words.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

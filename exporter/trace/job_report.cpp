@@ -3,8 +3,7 @@
 #include <array>
 #include <numeric>
 
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "trace/trace_file.h"
 
 namespace igpu::exporter {

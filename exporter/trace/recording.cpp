@@ -24,8 +24,7 @@
 #include "igpu/unique_fd.h"
 #include "platform/own_process.h"
 #include "platform/regular_file.h"
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "trace/perfetto_writer.h"
 #include "trace/trace_file.h"
 

@@ -10,7 +10,7 @@
 #include "cli/output.h"
 #include "igpu/model.h"
 #include "igpu/monitor.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/report/diagnosis_json.h"
 #include "view/report/gpu_summary.h"
 #include "view/workloads/rules_file.h"

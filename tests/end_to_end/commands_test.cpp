@@ -13,7 +13,7 @@
 #include "support/run_program.h"
 #include "support/sanitizers.h"
 #include "support/scratch_folder.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 using namespace igpu::test;
 using igpu::exporter::cell_width;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/client/http_fetcher.h"
 #include "view/top/host_frame.h"
 

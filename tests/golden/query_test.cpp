@@ -11,7 +11,7 @@
 #include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/query/query_output.h"
 
 using namespace igpu;

@@ -9,7 +9,7 @@
 #include "igpu/missing.h"
 #include "igpu/monitor.h"
 #include "server/self/own_metrics.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/format/text_writer.h"
 
 namespace igpu::test {

@@ -16,7 +16,7 @@
 #include "platform/build_info.h"
 #include "platform/own_process.h"
 #include "server/doctor/doctor_report.h"
-#include "text/ascii.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

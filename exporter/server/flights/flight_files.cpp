@@ -8,9 +8,7 @@
 #include <utility>
 
 #include "igpu/json_strings.h"
-#include "text/ascii.h"
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "trace/perfetto_writer.h"
 #include "view/format/json_writer.h"
 

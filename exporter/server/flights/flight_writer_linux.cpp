@@ -18,7 +18,7 @@
 #include "platform/regular_file.h"
 #include "platform/thread.h"
 #include "server/flights/flight_files.h"
-#include "text/formatted.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

@@ -13,7 +13,7 @@
 #include "cli/output.h"
 #include "platform/regular_file.h"
 #include "server/flights/flight_files.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "trace/trace_file.h"
 #include "view/client/http_fetcher.h"
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "platform/sockets.h"
-#include "text/ascii.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "text/ascii.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

@@ -16,8 +16,7 @@
 
 #include "platform/thread.h"
 #include "server/http/message.h"
-#include "text/ascii.h"
-#include "text/formatted.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

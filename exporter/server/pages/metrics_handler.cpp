@@ -5,7 +5,7 @@
 
 #include "igpu/words.h"
 #include "platform/build_info.h"
-#include "text/ascii.h"
+#include "text/text.h"
 #include "view/format/text_writer.h"
 
 namespace igpu::exporter {

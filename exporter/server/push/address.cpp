@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "platform/regular_file.h"
-#include "text/ascii.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

@@ -13,7 +13,7 @@
 #include "igpu/words.h"
 #include "platform/build_info.h"
 #include "platform/sockets.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

@@ -8,8 +8,7 @@
 #include "igpu/words.h"
 #include "platform/build_info.h"
 #include "server/push/mqtt_target.h"
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/format/json_writer.h"
 
 namespace igpu::exporter {

@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "platform/build_info.h"
-#include "text/ascii.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "platform/build_info.h"
 #include "platform/own_process.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/format/proto.h"
 
 namespace igpu::exporter {

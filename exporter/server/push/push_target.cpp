@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "text/unicode.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

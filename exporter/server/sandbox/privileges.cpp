@@ -23,7 +23,7 @@
 #include <type_traits>
 
 #include "igpu/unique_fd.h"
-#include "text/ascii.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

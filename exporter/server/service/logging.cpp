@@ -10,8 +10,7 @@
 
 #include "platform/own_process.h"
 #include "platform/thread.h"
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

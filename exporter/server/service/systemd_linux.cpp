@@ -14,7 +14,7 @@
 
 #include "platform/own_process.h"
 #include "server/service/systemd.h"
-#include "text/ascii.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "igpu/duration.h"
 #include "igpu/words.h"
-#include "text/ascii.h"
+#include "text/text.h"
 #include "text/yaml_tree.h"
 
 namespace igpu::exporter {

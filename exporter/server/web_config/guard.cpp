@@ -13,7 +13,7 @@
 #include <stdexcept>
 
 #include "server/web_config/config.h"
-#include "text/ascii.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 namespace {

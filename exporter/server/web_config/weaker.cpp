@@ -7,7 +7,7 @@
 
 #include "igpu/words.h"
 #include "server/web_config/config.h"
-#include "text/ascii.h"
+#include "text/text.h"
 
 // Whether one key of --web.config.file became weaker: `after` accepts clients or requests that `before` rejected. A
 // file that is only half written lacks such keys, so a reload that weakens one is rejected.

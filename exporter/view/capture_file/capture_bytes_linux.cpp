@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/utsname.h>
 
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/capture_file/archive.h"
 #include "view/capture_file/capture_file.h"
 #include "view/capture_file/script.h"

@@ -11,7 +11,7 @@
 #include "cli/output.h"
 #include "platform/build_info.h"
 #include "platform/regular_file.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/capture_file/archive.h"
 #include "view/chosen_gpus.h"
 #include "view/report/fixes.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "igpu/words.h"
-#include "text/ascii.h"
+#include "text/text.h"
 #include "view/client/http_fetcher.h"
 
 namespace igpu::exporter {

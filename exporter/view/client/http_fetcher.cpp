@@ -8,9 +8,7 @@
 #include <utility>
 
 #include "platform/build_info.h"
-#include "text/ascii.h"
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/client/curl_library.h"
 #include "view/client/transfer_problem.h"
 

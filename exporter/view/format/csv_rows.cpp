@@ -7,7 +7,7 @@
 
 #include "igpu/model.h"
 #include "igpu/words.h"
-#include "text/formatted.h"
+#include "text/text.h"
 #include "view/format/number.h"
 
 namespace igpu::exporter {

@@ -6,9 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "text/ascii.h"
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/format/number.h"
 
 namespace igpu::exporter {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "text/ascii.h"
+#include "text/text.h"
 #include "view/format/text_writer.h"
 
 namespace igpu::exporter {

@@ -8,8 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/ascii.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 

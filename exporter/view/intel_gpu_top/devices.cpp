@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "text/ascii.h"
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/intel_gpu_top/intel_gpu_top_arguments.h"
 
 namespace igpu::exporter {

@@ -21,7 +21,7 @@
 #include "igpu/monitor.h"
 #include "igpu/unique_fd.h"
 #include "platform/own_process.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/chosen_gpus.h"
 #include "view/format/intel_gpu_top_output.h"
 #include "view/intel_gpu_top/intel_gpu_top_arguments.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "igpu/monitor.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/format/json_writer.h"
 #include "view/query/query_output.h"
 

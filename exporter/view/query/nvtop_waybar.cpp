@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/format/json_writer.h"
 #include "view/query/query_output.h"
 

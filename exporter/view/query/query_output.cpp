@@ -9,8 +9,7 @@
 #include <utility>
 
 #include "igpu/gpu_number.h"
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/format/csv_rows.h"
 #include "view/format/json_writer.h"
 #include "view/format/number.h"

@@ -3,9 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "text/ascii.h"
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/format/csv_rows.h"
 #include "view/format/number.h"
 #include "view/query/query_output.h"

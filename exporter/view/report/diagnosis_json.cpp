@@ -6,7 +6,7 @@
 #include <string>
 
 #include "igpu/missing.h"
-#include "text/formatted.h"
+#include "text/text.h"
 #include "view/report/gpu_summary.h"
 
 namespace igpu::exporter {

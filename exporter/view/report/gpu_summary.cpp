@@ -8,8 +8,7 @@
 
 #include "igpu/values.h"
 #include "igpu/words.h"
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 namespace igpu::exporter {
 

@@ -10,7 +10,7 @@
 
 #include "cli/output.h"
 #include "platform/build_info.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/format/csv_rows.h"
 #include "view/format/intel_gpu_top_output.h"
 #include "view/format/json_writer.h"

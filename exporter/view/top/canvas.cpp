@@ -6,8 +6,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 namespace igpu::exporter::top {
 namespace {

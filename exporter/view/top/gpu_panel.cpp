@@ -7,9 +7,7 @@
 
 #include "igpu/gpu_number.h"
 #include "igpu/words.h"
-#include "text/ascii.h"
-#include "text/formatted.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/report/gpu_summary.h"
 #include "view/top/screen.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/client/http_fetcher.h"
 
 namespace igpu::exporter::top {

@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/top/terminal.h"
 
 namespace igpu::exporter::top {

@@ -13,7 +13,7 @@
 #include <ctime>
 #include <system_error>
 
-#include "text/formatted.h"
+#include "text/text.h"
 #include "view/top/terminal.h"
 
 namespace igpu::exporter::top {

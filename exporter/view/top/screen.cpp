@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "text/unicode.h"
+#include "text/text.h"
 
 namespace igpu::exporter::top {
 namespace {

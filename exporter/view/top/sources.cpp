@@ -11,7 +11,7 @@
 #include <exception>
 #include <system_error>
 
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/top/live_view.h"
 
 namespace igpu::exporter::top {

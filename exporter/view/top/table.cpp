@@ -4,8 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "text/ascii.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/top/screen.h"
 
 namespace igpu::exporter::top {

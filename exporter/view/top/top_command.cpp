@@ -16,7 +16,7 @@
 #include "cli/output.h"
 #include "igpu/monitor.h"
 #include "platform/own_process.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/chosen_gpus.h"
 #include "view/client/http_fetcher.h"
 #include "view/report/gpu_summary.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "level_zero/report.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 using namespace igpu::exporter;
 

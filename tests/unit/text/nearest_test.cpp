@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "text/formatted.h"
+#include "text/text.h"
 
 using igpu::exporter::nearest;
 

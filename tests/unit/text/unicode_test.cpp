@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/unicode.h"
-
 #include <doctest/doctest.h>
+
+#include "text/text.h"
 
 using namespace igpu::exporter;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "text/unicode.h"
+#include "text/text.h"
 
 using igpu::exporter::append_wrapped;
 using igpu::exporter::cell_width;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "support/perfetto_copy.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "trace/perfetto_writer.h"
 
 using namespace igpu;

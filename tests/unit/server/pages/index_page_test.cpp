@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "support/sample_page.h"
-#include "text/unicode.h"
+#include "text/text.h"
 
 using namespace igpu;
 using exporter::html_escaped;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "igpu/model.h"
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/query/query_output.h"
 
 using namespace igpu;

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "text/unicode.h"
+#include "text/text.h"
 #include "view/top/canvas.h"
 #include "view/top/host_frame.h"
 
