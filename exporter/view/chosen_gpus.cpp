@@ -11,7 +11,7 @@
 #include "igpu/model.h"
 #include "igpu/monitor.h"
 #include "text/text.h"
-#include "view/report/diagnosis_json.h"
+#include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"
 #include "view/workloads/rules_file.h"
 

@@ -11,7 +11,6 @@
 #include "server/pages/index_page.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "view/report/diagnosis_json.h"
 #include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"
 #include "view/stats/stats_writer.h"

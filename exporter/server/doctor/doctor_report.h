@@ -11,7 +11,6 @@
 #include "igpu/feature.h"
 #include "igpu/options.h"
 #include "server/sandbox/sandbox.h"
-#include "view/report/diagnosis_json.h"
 #include "view/report/fixes.h"
 
 namespace igpu::exporter {

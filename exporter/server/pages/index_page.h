@@ -12,7 +12,7 @@
 #include "igpu/feature.h"
 #include "igpu/page.h"
 #include "server/http/message.h"
-#include "view/report/diagnosis_json.h"
+#include "view/report/fixes.h"
 
 namespace igpu::exporter {
 

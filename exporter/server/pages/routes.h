@@ -23,7 +23,7 @@
 #include "server/pages/page_history.h"
 #include "server/self/own_metrics.h"
 #include "view/format/json_writer.h"
-#include "view/report/diagnosis_json.h"
+#include "view/report/fixes.h"
 
 namespace igpu::exporter {
 

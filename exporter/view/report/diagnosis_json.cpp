@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/report/diagnosis_json.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include "igpu/missing.h"
 #include "text/text.h"
+#include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"
 
 namespace igpu::exporter {
