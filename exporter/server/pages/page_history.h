@@ -14,7 +14,7 @@
 #include "igpu/model.h"
 #include "server/pages/in_flight.h"
 #include "view/format/json_writer.h"
-#include "view/report/channel_rates.h"
+#include "view/report/gpu_summary.h"
 
 namespace igpu::exporter {
 

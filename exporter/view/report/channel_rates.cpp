@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/report/channel_rates.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include "view/report/gpu_summary.h"
 
 namespace igpu::exporter {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "igpu/model.h"
 #include "igpu/page.h"
-#include "view/report/channel_rates.h"
+#include "view/report/gpu_summary.h"
 
 namespace igpu::exporter::top {
 

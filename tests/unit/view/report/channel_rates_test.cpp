@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/report/channel_rates.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
+
+#include "view/report/gpu_summary.h"
 
 using namespace igpu;
 using namespace igpu::exporter;
