@@ -13,7 +13,6 @@
 
 #include "metric/prometheus_families.h"
 #include "support/sample_page.h"
-#include "view/format/negotiation.h"
 #include "view/format/text_writer.h"
 
 namespace {

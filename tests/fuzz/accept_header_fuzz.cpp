@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "view/format/negotiation.h"
 #include "view/format/text_writer.h"
 
 using namespace igpu::exporter;

@@ -11,7 +11,7 @@
 #include "platform/own_process.h"
 #include "server/flights/flight_files.h"
 #include "server/pages/routes.h"
-#include "view/format/negotiation.h"
+#include "view/format/text_writer.h"
 #include "view/report/fixes.h"
 
 namespace igpu::exporter {

@@ -20,7 +20,7 @@
 #include "server/pages/embedded/start_js.h"
 #include "server/pages/embedded/users_js.h"
 #include "text/text.h"
-#include "view/format/negotiation.h"
+#include "view/format/text_writer.h"
 #include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"
 

@@ -16,7 +16,7 @@
 #include "server/http/message.h"
 #include "server/pages/in_flight.h"
 #include "server/self/own_metrics.h"
-#include "view/format/negotiation.h"
+#include "view/format/text_writer.h"
 
 namespace igpu::exporter {
 

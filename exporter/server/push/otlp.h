@@ -17,7 +17,7 @@
 #include "server/push/address.h"
 #include "server/push/curl_session.h"
 #include "server/push/push_target.h"
-#include "view/format/negotiation.h"
+#include "view/format/text_writer.h"
 
 namespace igpu::exporter {
 

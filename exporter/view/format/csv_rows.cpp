@@ -8,7 +8,7 @@
 #include "igpu/model.h"
 #include "igpu/words.h"
 #include "text/text.h"
-#include "view/format/number.h"
+#include "view/format/text_writer.h"
 
 namespace igpu::exporter {
 

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "view/format/json_writer.h"
-#include "view/format/number.h"
+#include "view/format/text_writer.h"
 
 namespace igpu::exporter {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "text/text.h"
-#include "view/format/number.h"
+#include "view/format/text_writer.h"
 
 namespace igpu::exporter {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/format/negotiation.h"
-
 #include <libdeflate.h>
 
 #include <algorithm>

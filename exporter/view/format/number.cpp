@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/format/number.h"
-
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+
+#include "view/format/text_writer.h"
 
 namespace igpu::exporter {
 

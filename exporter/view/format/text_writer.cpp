@@ -7,8 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "view/format/number.h"
-
 namespace igpu::exporter {
 namespace {
 

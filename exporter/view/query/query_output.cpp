@@ -12,7 +12,7 @@
 #include "text/text.h"
 #include "view/format/csv_rows.h"
 #include "view/format/json_writer.h"
-#include "view/format/number.h"
+#include "view/format/text_writer.h"
 
 namespace igpu::exporter::query {
 namespace {

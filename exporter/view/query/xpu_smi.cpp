@@ -5,7 +5,7 @@
 
 #include "text/text.h"
 #include "view/format/csv_rows.h"
-#include "view/format/number.h"
+#include "view/format/text_writer.h"
 #include "view/query/query_output.h"
 
 namespace igpu::exporter::query {

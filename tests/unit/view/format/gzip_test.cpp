@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-#include "view/format/negotiation.h"
+#include "view/format/text_writer.h"
 
 TEST_SUITE_BEGIN("gzip");
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/format/negotiation.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
+
+#include "view/format/text_writer.h"
 
 TEST_SUITE_BEGIN("negotiation");
 

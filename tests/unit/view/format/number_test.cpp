@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers of a page: the shortest text that reads back unchanged, as std::to_chars writes it.
-#include "view/format/number.h"
-
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -11,6 +9,8 @@
 #include <limits>
 #include <random>
 #include <string>
+
+#include "view/format/text_writer.h"
 
 using namespace igpu::exporter;
 
