@@ -11,7 +11,6 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "igpu/option.h"
-#include "platform/build_info.h"
 #include "platform/own_process.h"
 #include "platform/regular_file.h"
 #include "server/sandbox/privileges.h"

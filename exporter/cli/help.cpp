@@ -5,7 +5,7 @@
 #include "cli/flags.h"
 #include "igpu/missing.h"
 #include "igpu/monitor.h"
-#include "platform/build_info.h"
+#include "platform/own_process.h"
 #include "text/text.h"
 
 namespace igpu::exporter {

@@ -7,7 +7,7 @@
 #include <new>
 #include <system_error>
 
-#include "platform/build_info.h"
+#include "platform/own_process.h"
 #include "text/text.h"
 
 namespace igpu::exporter {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platform/build_info.h"
-
 #include "igpu/version.h"
+#include "platform/own_process.h"
 
 namespace igpu::exporter {
 

@@ -111,4 +111,15 @@ int wait_for_exit(pid_t child);
 // The exit status that a shell would report for a status of waitpid(2): 128 + N for signal N.
 int exit_status(int status);
 
+inline constexpr std::string_view kProgramName = "intel-gpu-exporter";
+
+struct BuildInfo {
+  std::string_view version;   // "0.1.0"
+  std::string_view revision;  // of the sources; "unknown" without a repository
+  std::string_view compiler;  // "gcc 12.2.0"
+  bool has_bpf = false;
+};
+BuildInfo build_info();
+std::string version_text();  // what --version prints
+
 }  // namespace igpu::exporter

@@ -14,7 +14,6 @@
 #include "igpu/monitor.h"
 #include "igpu/perf_opener.h"
 #include "igpu/words.h"
-#include "platform/build_info.h"
 #include "platform/own_process.h"
 #include "platform/thread.h"
 #include "server/doctor/doctor_report.h"

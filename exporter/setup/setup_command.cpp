@@ -7,7 +7,7 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
-#include "platform/build_info.h"
+#include "platform/own_process.h"
 #include "setup/setup.h"
 #include "setup/static_file/documents.h"
 

@@ -9,7 +9,7 @@
 
 #include "fake/simulation/simulation.h"
 #include "igpu/monitor.h"
-#include "platform/build_info.h"
+#include "platform/own_process.h"
 #include "server/push/mqtt_target.h"
 #include "support/golden.h"
 #include "support/recording_log.h"

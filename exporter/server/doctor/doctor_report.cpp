@@ -10,7 +10,7 @@
 #include "cli/output.h"
 #include "igpu/model.h"
 #include "igpu/monitor.h"
-#include "platform/build_info.h"
+#include "platform/own_process.h"
 #include "platform/regular_file.h"
 #include "server/sandbox_plan.h"
 #include "server/web_config/web_config_file.h"

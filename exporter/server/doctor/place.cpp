@@ -13,7 +13,6 @@
 
 #include "igpu/missing.h"
 #include "igpu/words.h"
-#include "platform/build_info.h"
 #include "platform/own_process.h"
 #include "server/doctor/doctor_report.h"
 #include "text/text.h"

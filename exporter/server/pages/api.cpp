@@ -7,7 +7,6 @@
 #include "igpu/duration.h"
 #include "igpu/model.h"
 #include "igpu/page.h"
-#include "platform/build_info.h"
 #include "platform/own_process.h"
 #include "server/flights/flight_files.h"
 #include "server/pages/routes.h"

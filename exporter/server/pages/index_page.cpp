@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "igpu/words.h"
-#include "platform/build_info.h"
+#include "platform/own_process.h"
 #include "server/pages/embedded/doctor_js.h"
 #include "server/pages/embedded/dom_js.h"
 #include "server/pages/embedded/gpu_js.h"

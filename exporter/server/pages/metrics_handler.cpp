@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "igpu/words.h"
-#include "platform/build_info.h"
+#include "platform/own_process.h"
 #include "text/text.h"
 #include "view/format/text_writer.h"
 

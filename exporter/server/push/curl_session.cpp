@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "igpu/words.h"
-#include "platform/build_info.h"
+#include "platform/own_process.h"
 #include "platform/sockets.h"
 #include "text/text.h"
 

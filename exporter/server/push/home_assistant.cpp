@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "igpu/words.h"
-#include "platform/build_info.h"
+#include "platform/own_process.h"
 #include "server/push/mqtt_target.h"
 #include "text/text.h"
 #include "view/format/json_writer.h"

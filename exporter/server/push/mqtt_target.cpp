@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "platform/build_info.h"
+#include "platform/own_process.h"
 #include "text/text.h"
 
 namespace igpu::exporter {

@@ -3,7 +3,6 @@
 
 #include <limits>
 
-#include "platform/build_info.h"
 #include "platform/own_process.h"
 #include "text/text.h"
 #include "view/format/proto.h"

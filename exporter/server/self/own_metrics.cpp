@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "platform/build_info.h"
+#include "platform/own_process.h"
 
 namespace igpu::exporter {
 namespace {

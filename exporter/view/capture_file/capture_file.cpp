@@ -9,7 +9,7 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
-#include "platform/build_info.h"
+#include "platform/own_process.h"
 #include "platform/regular_file.h"
 #include "text/text.h"
 #include "view/capture_file/archive.h"

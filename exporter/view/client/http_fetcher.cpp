@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "platform/build_info.h"
+#include "platform/own_process.h"
 #include "text/text.h"
 #include "view/client/curl_library.h"
 #include "view/client/transfer_problem.h"

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "cli/output.h"
-#include "platform/build_info.h"
+#include "platform/own_process.h"
 #include "text/text.h"
 #include "view/format/csv_rows.h"
 #include "view/format/intel_gpu_top_output.h"
