@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "server/http/listener.h"
 #include "server/http/message.h"
-#include "server/http/responder.h"
 
 namespace igpu::exporter {
 namespace {

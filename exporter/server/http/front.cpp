@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "server/http/exchanges.h"
-#include "server/http/responder.h"
+#include "server/http/listener.h"
 
 namespace igpu::exporter {
 namespace {

@@ -2,8 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -12,9 +18,92 @@
 #include "server/http/addresses.h"
 #include "server/http/front.h"
 #include "server/http/message.h"
-#include "server/http/responder.h"
 
 namespace igpu::exporter {
+
+// Threads that run jobs from one FIFO queue. The thread that became idle last is woken first, so that a few threads do
+// the work with warm caches while the others are a reserve. A thread is started by the first job that finds all others
+// busy, so that an exporter with one scraper has one.
+class WorkerPool {
+ public:
+  using Ticket = Front::Ticket;
+  using Job = Front::Request;
+  // Must not throw. It calls `free` when only the delivery of its answer is left, so that a client that has its answer
+  // finds this thread for its next request.
+  using Run = std::function<void(const Job& job, const std::function<void()>& free)>;
+
+  // Starts one thread; throws std::system_error if it cannot.
+  WorkerPool(unsigned most_threads, Run run);
+  ~WorkerPool();
+
+  // By one thread at a time. If another is needed and cannot be started, the job waits for one of those that run.
+  void submit(Job job);
+  // True: the job was still queued and will not run.
+  bool withdraw(Ticket ticket);
+
+  // Drops queued jobs and waits for running ones. Idempotent; do not submit anything after it.
+  void stop();
+
+ private:
+  using Queue = std::list<Job>;
+  struct Worker {
+    std::condition_variable woken;
+    bool idle = false;  // in idle_
+  };
+
+  void start_worker(bool idle);
+  void work(Worker& self);
+  void become_idle(Worker& worker);
+  Worker* call_idle_worker();
+
+  const unsigned most_threads_;
+  const Run run_;
+  std::mutex mutex_;
+  Queue queue_;
+  std::unordered_map<Ticket, Queue::iterator> queued_;
+  std::vector<Worker*> idle_;  // the last one became idle last
+  bool stopping_ = false;
+  std::list<Worker> workers_;         // only start_worker() uses the list; lives as long as the threads
+  std::vector<std::thread> threads_;  // only start_worker() and stop() use it
+};
+
+// Answers the front's requests: parses each, calls the handler, and turns its response into an answer; on the front's
+// thread or on a worker. All but answer() and stop() are called by one thread at a time.
+class Responder {
+ public:
+  // workers: the most threads that handle requests. Throws std::system_error if the first cannot be started. handler
+  // and log must outlive the responder.
+  Responder(unsigned workers, HttpHandler& handler, Log& log);
+
+  // Before the first request. The front must live until stop().
+  void deliver_to(Front& front);
+
+  // Answers on the calling thread, for as long as it takes.
+  Answer answer(const Front::Request& request) noexcept;
+  // Does not block. Front::answer() follows, on any thread.
+  void submit(Front::Request request) { workers_.submit(std::move(request)); }
+  // A stream's next event is due: Front::publish() follows, on any thread; call it again after that. Does not block.
+  void ask_for_event();
+  // The client of a submitted request has disconnected. True: the request was still queued, and no answer follows. Does
+  // not block.
+  bool withdraw(Front::Ticket ticket) { return workers_.withdraw(ticket); }
+  // The answer to a request that the front rejects itself.
+  Answer refusal(int status);
+
+  // Waits for running handlers. Idempotent; do not submit anything after it.
+  void stop() { workers_.stop(); }
+
+ private:
+  void serve(const Front::Request& request, const std::function<void()>& free) noexcept;
+  Event next_event() noexcept;
+  Answer answer_to(const Front::Request& submitted);
+
+  HttpHandler& handler_;
+  Log& log_;
+  Front* front_ = nullptr;
+  std::function<void()> notice_resets_;  // HttpRequest::notice_resets()
+  WorkerPool workers_;                   // last: its threads use all of the above
+};
 
 // Whether the host can bind IPv6 sockets.
 bool host_has_ipv6();

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http/responder.h"
-
 #include <civetweb.h>
 #include <civetweb_parser.h>
 
@@ -15,6 +13,7 @@
 #include <system_error>
 
 #include "platform/thread.h"
+#include "server/http/listener.h"
 #include "server/http/message.h"
 #include "text/text.h"
 

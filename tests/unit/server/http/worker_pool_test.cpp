@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/http/responder.h"
+#include "server/http/listener.h"
 
 using namespace igpu::exporter;
 using namespace std::chrono_literals;
