@@ -8,7 +8,7 @@
 
 #include "igpu/model.h"
 #include "igpu/monitor.h"
-#include "server/pages/index_page.h"
+#include "server/pages/page_history.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
 #include "view/report/fixes.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page at "/" as a browser without scripts gets it, for simulated machines: tests/screens/page-PROFILE.html.
-#include "server/pages/index_page.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
@@ -9,6 +7,7 @@
 #include "fake/simulation/simulation.h"
 #include "igpu/monitor.h"
 #include "server/doctor/doctor_report.h"
+#include "server/pages/page_history.h"
 #include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"

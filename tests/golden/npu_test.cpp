@@ -11,7 +11,7 @@
 #include "igpu/model.h"
 #include "igpu/monitor.h"
 #include "server/doctor/doctor_report.h"
-#include "server/pages/index_page.h"
+#include "server/pages/page_history.h"
 #include "support/exposition_parser.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"

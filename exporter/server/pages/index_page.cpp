@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/index_page.h"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -19,6 +17,7 @@
 #include "server/pages/embedded/page_js.h"
 #include "server/pages/embedded/start_js.h"
 #include "server/pages/embedded/users_js.h"
+#include "server/pages/page_history.h"
 #include "text/text.h"
 #include "view/format/text_writer.h"
 #include "view/report/fixes.h"

@@ -18,7 +18,6 @@
 #include "igpu/monitor.h"
 #include "server/http/message.h"
 #include "server/pages/in_flight.h"
-#include "server/pages/index_page.h"
 #include "server/pages/metrics_handler.h"
 #include "server/pages/page_history.h"
 #include "server/self/own_metrics.h"

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "server/pages/index_page.h"
+#include "server/pages/page_history.h"
 #include "support/fake_http.h"
 #include "support/paths.h"
 

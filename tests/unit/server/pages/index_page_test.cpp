@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages/index_page.h"
-
 #include <doctest/doctest.h>
 
+#include "server/pages/page_history.h"
 #include "support/sample_page.h"
 #include "text/text.h"
 
