@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "text/text.h"
-#include "view/top/terminal.h"
+#include "view/top/screen.h"
 
 namespace igpu::exporter::top {
 namespace {

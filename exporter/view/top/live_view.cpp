@@ -14,7 +14,7 @@
 #include <system_error>
 
 #include "text/text.h"
-#include "view/top/terminal.h"
+#include "view/top/screen.h"
 
 namespace igpu::exporter::top {
 namespace {

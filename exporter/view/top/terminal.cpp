@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/top/terminal.h"
+#include "view/top/screen.h"
 
 #define NCURSES_NOMACROS 1
 #define NCURSES_WIDECHAR 1

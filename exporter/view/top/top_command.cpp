@@ -23,7 +23,7 @@
 #include "view/stats/stats_output.h"
 #include "view/top/canvas.h"
 #include "view/top/live_view.h"
-#include "view/top/terminal.h"
+#include "view/top/screen.h"
 #include "view/workloads/rules_file.h"
 
 namespace igpu::exporter {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "view/top/screen.h"
-#include "view/top/terminal.h"
 
 using namespace igpu;
 using namespace igpu::exporter::top;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "view/top/host_frame.h"
-#include "view/top/terminal.h"
+#include "view/top/screen.h"
 
 using namespace igpu::exporter;
 using namespace igpu::exporter::top;
