@@ -26,7 +26,7 @@
 #include "view/format/intel_gpu_top_output.h"
 #include "view/intel_gpu_top/intel_gpu_top_arguments.h"
 #include "view/query/query_output.h"
-#include "view/stats/stats_output.h"
+#include "view/stats/stats_writer.h"
 
 namespace igpu::exporter {
 namespace {

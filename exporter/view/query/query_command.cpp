@@ -16,7 +16,7 @@
 #include "view/chosen_gpus.h"
 #include "view/query/query_output.h"
 #include "view/report/gpu_summary.h"
-#include "view/stats/stats_output.h"
+#include "view/stats/stats_writer.h"
 #include "view/workloads/rules_file.h"
 
 namespace igpu::exporter {

@@ -10,7 +10,6 @@
 #include "view/chosen_gpus.h"
 #include "view/format/csv_rows.h"
 #include "view/report/gpu_summary.h"
-#include "view/stats/stats_output.h"
 #include "view/stats/stats_writer.h"
 #include "view/workloads/rules_file.h"
 

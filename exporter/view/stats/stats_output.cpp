@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/stats/stats_output.h"
-
 #include <cstdio>
 
 #include "platform/regular_file.h"
+#include "view/stats/stats_writer.h"
 
 namespace igpu::exporter {
 

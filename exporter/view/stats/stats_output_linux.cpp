@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "view/stats/stats_output.h"
+#include "view/stats/stats_writer.h"
 
 namespace igpu::exporter {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "platform/windows_headers.h"
-#include "view/stats/stats_output.h"
+#include "view/stats/stats_writer.h"
 
 namespace igpu::exporter {
 namespace {

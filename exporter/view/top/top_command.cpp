@@ -20,7 +20,7 @@
 #include "view/chosen_gpus.h"
 #include "view/client/http_fetcher.h"
 #include "view/report/gpu_summary.h"
-#include "view/stats/stats_output.h"
+#include "view/stats/stats_writer.h"
 #include "view/top/canvas.h"
 #include "view/top/live_view.h"
 #include "view/top/screen.h"

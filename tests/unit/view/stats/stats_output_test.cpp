@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/stats/stats_output.h"
-
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include <system_error>
 
 #include "igpu/unique_fd.h"
+#include "view/stats/stats_writer.h"
 
 using namespace igpu::exporter;
 using igpu::UniqueFd;
