@@ -12,7 +12,7 @@
 #include "igpu/capture.h"
 #include "run/machine_parts.h"
 #include "support/recording_log.h"
-#include "view/capture_file/archive.h"
+#include "view/capture_file/capture_file.h"
 #include "view/capture_file/script.h"
 
 namespace {

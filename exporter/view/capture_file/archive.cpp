@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "view/capture_file/archive.h"
-
 #include <archive.h>
 #include <archive_entry.h>
 #include <zstd.h>
@@ -11,6 +9,8 @@
 #include <memory>
 #include <new>
 #include <utility>
+
+#include "view/capture_file/capture_file.h"
 
 namespace igpu::exporter {
 namespace {

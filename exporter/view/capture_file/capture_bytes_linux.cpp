@@ -2,7 +2,6 @@
 #include <sys/utsname.h>
 
 #include "text/text.h"
-#include "view/capture_file/archive.h"
 #include "view/capture_file/capture_file.h"
 #include "view/capture_file/script.h"
 

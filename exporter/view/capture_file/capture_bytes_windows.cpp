@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platform/windows_headers.h"
 #include "text/text.h"
-#include "view/capture_file/archive.h"
 #include "view/capture_file/capture_file.h"
 #include "view/capture_file/script.h"
 

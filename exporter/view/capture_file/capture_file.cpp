@@ -12,7 +12,6 @@
 #include "platform/own_process.h"
 #include "platform/regular_file.h"
 #include "text/text.h"
-#include "view/capture_file/archive.h"
 #include "view/chosen_gpus.h"
 #include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"

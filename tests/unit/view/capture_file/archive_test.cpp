@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Archives that somebody made to do harm are rejected with one line.
-#include "view/capture_file/archive.h"
-
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <zstd.h>
