@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/perfetto_writer.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "trace/perfetto_fields.h"
+#include "trace/trace_file.h"
 #include "view/format/proto.h"
 
 namespace igpu::exporter {

@@ -25,7 +25,6 @@
 #include "platform/own_process.h"
 #include "platform/regular_file.h"
 #include "text/text.h"
-#include "trace/perfetto_writer.h"
 #include "trace/trace_file.h"
 
 extern char** environ;

@@ -23,7 +23,7 @@
 #include "support/gpu_tree.h"
 #include "support/test_machine.h"
 #include "support/trace_records.h"
-#include "trace/perfetto_writer.h"
+#include "trace/trace_file.h"
 
 using namespace igpu;
 using namespace igpu::test;

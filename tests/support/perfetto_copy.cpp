@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "trace/perfetto_writer.h"
+#include "trace/trace_file.h"
 
 namespace igpu::test {
 

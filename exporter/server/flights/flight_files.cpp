@@ -9,7 +9,7 @@
 
 #include "igpu/json_strings.h"
 #include "text/text.h"
-#include "trace/perfetto_writer.h"
+#include "trace/trace_file.h"
 #include "view/format/json_writer.h"
 
 namespace igpu::exporter {

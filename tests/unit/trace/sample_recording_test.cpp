@@ -13,7 +13,6 @@
 
 #include "platform/regular_file.h"
 #include "support/paths.h"
-#include "trace/perfetto_writer.h"
 #include "trace/trace_file.h"
 
 using namespace igpu;

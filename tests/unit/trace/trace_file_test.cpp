@@ -9,7 +9,6 @@
 
 #include "support/perfetto_copy.h"
 #include "text/text.h"
-#include "trace/perfetto_writer.h"
 
 using namespace igpu;
 using namespace igpu::exporter;
