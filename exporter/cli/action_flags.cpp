@@ -5,7 +5,6 @@
 
 #include "cli/flags.h"
 #include "cli/options.h"
-#include "cli/output.h"
 
 namespace igpu::exporter {
 namespace {

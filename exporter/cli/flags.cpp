@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "cli/options.h"
-#include "cli/output.h"
 #include "igpu/monitor.h"
 #include "server/http/addresses.h"
 #include "server/push/address.h"

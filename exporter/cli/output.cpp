@@ -7,7 +7,6 @@
 #include <new>
 #include <system_error>
 
-#include "platform/own_process.h"
 #include "text/text.h"
 
 namespace igpu::exporter {

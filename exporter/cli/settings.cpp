@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "cli/flags.h"
-#include "cli/output.h"
 #include "igpu/duration.h"
 #include "igpu/words.h"
 #include "text/text.h"

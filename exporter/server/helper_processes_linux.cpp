@@ -15,7 +15,6 @@
 #include "server/push/curl_session.h"
 #include "server/push/mqtt_target.h"
 #include "server/push/otlp.h"
-#include "server/sandbox/sandbox.h"
 
 namespace igpu::exporter {
 namespace {

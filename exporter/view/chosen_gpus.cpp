@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "cli/options.h"
 #include "cli/output.h"
 #include "igpu/model.h"
 #include "igpu/monitor.h"

@@ -11,7 +11,6 @@
 #include "server/flights/flight_files.h"
 #include "server/pages/routes.h"
 #include "view/format/text_writer.h"
-#include "view/report/fixes.h"
 
 namespace igpu::exporter {
 namespace {

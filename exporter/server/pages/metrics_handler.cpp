@@ -6,7 +6,6 @@
 #include "igpu/words.h"
 #include "platform/own_process.h"
 #include "text/text.h"
-#include "view/format/text_writer.h"
 
 namespace igpu::exporter {
 namespace {

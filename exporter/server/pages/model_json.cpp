@@ -6,8 +6,6 @@
 #include "igpu/words.h"
 #include "server/pages/page_history.h"
 #include "text/text.h"
-#include "view/report/fixes.h"
-#include "view/report/gpu_summary.h"
 
 namespace igpu::exporter {
 

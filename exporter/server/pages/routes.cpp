@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "igpu/model.h"
-#include "view/report/fixes.h"
 
 namespace igpu::exporter {
 namespace {

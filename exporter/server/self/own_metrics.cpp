@@ -3,8 +3,6 @@
 
 #include <string_view>
 
-#include "platform/own_process.h"
-
 namespace igpu::exporter {
 namespace {
 

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cli/options.h"
 #include "cli/output.h"
 #include "platform/own_process.h"
 #include "platform/regular_file.h"

@@ -41,7 +41,7 @@ void check_destination(const std::string& path);
 // The file has mode 0600 and is complete when it appears; one that is there is not replaced. Throws std::runtime_error.
 void save_capture(const std::string& path, const CaptureFiles& files);
 
-// The content of a capture's file: on Linux an archive (view/capture_file/archive.h), on Windows a text
+// The content of a capture's file: on Linux an archive (above), on Windows a text
 // (view/capture_file/script.h).
 
 extern const std::string_view kCaptureSuffix;  // ".tar.zst"

@@ -14,7 +14,6 @@
 #include <system_error>
 
 #include "text/text.h"
-#include "view/top/screen.h"
 
 namespace igpu::exporter::top {
 namespace {
