@@ -40,19 +40,14 @@ std::string whole(double value, std::string_view unit) {
   return formatted("%.0f", std::round(value) + 0.0) + std::string(unit);
 }
 
-std::optional<std::string> shown_with_unit(std::string_view field, const Row& row, std::string_view unit) {
+std::optional<std::string> shown_with_unit(std::string_view field, const Row& row, std::string_view unit,
+                                           double factor = 1) {
   const Value value = value_of(field, row);
   if (!value) return std::nullopt;
-  return whole(std::get<double>(*value), unit);
+  return whole(std::get<double>(*value) * factor, unit);
 }
 
 constexpr double kBytesPerMebibyte = 1 << 20;
-
-std::optional<std::string> bytes(std::string_view field, const Row& row) {
-  const Value value = value_of(field, row);
-  if (!value) return std::nullopt;
-  return whole(std::get<double>(*value) * kBytesPerMebibyte, "");
-}
 
 std::optional<std::string> percent(const Reading<Ratio>& ratio) {
   if (!ratio) return std::nullopt;
@@ -126,9 +121,9 @@ void write_nvtop(std::span<const Row> rows, std::string& out) {
     to.add("gpu_util", shown_with_unit("engine.busy", row, "%"));
     to.add("encode_decode", shown_with_unit("engine.video.busy", row, "%"));
     to.add("mem_util", shown_with_unit("memory.used_ratio", row, "%"));
-    to.add("mem_total", bytes("memory.size", row));
-    to.add("mem_used", bytes("memory.used", row));
-    to.add("mem_free", bytes("memory.free", row));
+    to.add("mem_total", shown_with_unit("memory.size", row, "", kBytesPerMebibyte));
+    to.add("mem_used", shown_with_unit("memory.used", row, "", kBytesPerMebibyte));
+    to.add("mem_free", shown_with_unit("memory.free", row, "", kBytesPerMebibyte));
     to.begin("processes");
     out += '[';
     if (row.model.processes) {
