@@ -159,21 +159,9 @@ JsonWriter& JsonWriter::value(std::string_view text) {
   return *this;
 }
 
-JsonWriter& JsonWriter::value(bool truth) {
+JsonWriter& JsonWriter::raw(std::string_view text) {
   separate();
-  out_ += truth ? "true" : "false";
-  return *this;
-}
-
-JsonWriter& JsonWriter::value(std::uint64_t number) {
-  separate();
-  out_ += std::to_string(number);
-  return *this;
-}
-
-JsonWriter& JsonWriter::value(int number) {
-  separate();
-  out_ += std::to_string(number);
+  out_ += text;
   return *this;
 }
 
@@ -186,20 +174,12 @@ JsonWriter& JsonWriter::value(double number) {
 
 JsonWriter& JsonWriter::value(std::chrono::system_clock::time_point time) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
-  separate();
-  out_ += std::to_string(ms / 1000) + formatted(".%03d", static_cast<int>(ms % 1000));
-  return *this;
+  return raw(std::to_string(ms / 1000) + formatted(".%03d", static_cast<int>(ms % 1000)));
 }
 
 JsonWriter& JsonWriter::fixed(double number) {
   separate();
   append_fixed(out_, number);
-  return *this;
-}
-
-JsonWriter& JsonWriter::null() {
-  separate();
-  out_ += "null";
   return *this;
 }
 

@@ -29,13 +29,13 @@ class JsonWriter {
   JsonWriter& name(std::string_view name);
   JsonWriter& value(std::string_view text);
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
-  JsonWriter& value(bool truth);
-  JsonWriter& value(std::uint64_t number);
-  JsonWriter& value(int number);
+  JsonWriter& value(bool truth) { return raw(truth ? "true" : "false"); }
+  JsonWriter& value(std::uint64_t number) { return raw(std::to_string(number)); }
+  JsonWriter& value(int number) { return raw(std::to_string(number)); }
   JsonWriter& value(double number);                               // null if JSON cannot write it
   JsonWriter& value(std::chrono::system_clock::time_point time);  // seconds since 1970, with milliseconds
   JsonWriter& fixed(double number);                               // with six decimals
-  JsonWriter& null();
+  JsonWriter& null() { return raw("null"); }
   template <class T>
   JsonWriter& member(std::string_view key, const T& content) {
     return name(key).value(content);
@@ -53,6 +53,7 @@ class JsonWriter {
  private:
   JsonWriter& open(char bracket);
   JsonWriter& close(char bracket);
+  JsonWriter& raw(std::string_view text);  // a value as it stands
   void separate();
   void break_line();
 

@@ -32,6 +32,10 @@ class TextWriter {
     std::memcpy(at_, text.data(), text.size());
     at_ += text.size();
   }
+  template <class... Texts>
+  void put_all(const Texts&... texts) {
+    (put(texts), ...);
+  }
   // Escapes backslash, newline and, if requested, the quote with a backslash: at most twice the size.
   void put_escaped(std::string_view text, bool escape_quote) {
     if (!needs_escape(text)) return put(text);
@@ -134,8 +138,7 @@ bool put_labels(TextWriter& writer, const MetricDescriptor& metric, const LabelP
       writer.put(pieces.piece(i));
     } else {
       labelled = true;
-      writer.put('{');
-      writer.put(pieces.piece(i).substr(2));
+      writer.put_all('{', pieces.piece(i).substr(2));
     }
     if (labels.plain) {
       writer.put(value);
@@ -168,17 +171,14 @@ void write_histograms(TextWriter& writer, const PageView::Family& family) {
     const std::size_t line = metric.name.size() + labels.size() + kRest + kNumberSize;
     const auto put_name = [&](std::string_view suffix) {
       writer.ensure(line);
-      writer.put(metric.name);
-      writer.put(suffix);
-      writer.put(labels);
+      writer.put_all(metric.name, suffix, labels);
     };
     std::uint64_t cumulative = 0;
     const std::span<const std::uint64_t> counts = entry.list->bucket_counts(*entry.sample);
     for (std::size_t i = 0; i < counts.size(); ++i) {
       cumulative += counts[i];
       put_name("_bucket");
-      writer.put(labelled ? std::string_view("\",") : std::string_view("{"));
-      writer.put(ends[i]);
+      writer.put_all(labelled ? "\"," : "{", ends[i]);
       writer.put_count(cumulative);
       writer.put('\n');
     }
@@ -263,19 +263,9 @@ void write_openmetrics(const PageView& page, std::string& out) {
     const MetricDescriptor& metric = *family.metric;
     const std::string_view name = family_name(metric);
     writer.ensure(3 * name.size() + metric.unit.size() + 2 * metric.help.size() + 64);
-    writer.put("# TYPE ");
-    writer.put(name);
-    writer.put(' ');
-    writer.put(openmetrics_type(metric.kind));
-    if (may_state_unit(metric, name)) {
-      writer.put("\n# UNIT ");
-      writer.put(name);
-      writer.put(' ');
-      writer.put(metric.unit);
-    }
-    writer.put("\n# HELP ");
-    writer.put(name);
-    writer.put(' ');
+    writer.put_all("# TYPE ", name, ' ', openmetrics_type(metric.kind));
+    if (may_state_unit(metric, name)) writer.put_all("\n# UNIT ", name, ' ', metric.unit);
+    writer.put_all("\n# HELP ", name, ' ');
     writer.put_escaped(metric.help, true);
     writer.put('\n');
     write_samples(writer, family);
@@ -290,15 +280,10 @@ void write_prometheus_text(const PageView& page, std::string& out) {
   for (const PageView::Family& family : page.families()) {
     const MetricDescriptor& metric = *family.metric;
     writer.ensure(2 * metric.name.size() + 2 * metric.help.size() + 64);
-    writer.put("# HELP ");
-    writer.put(metric.name);
-    writer.put(' ');
+    writer.put_all("# HELP ", metric.name, ' ');
     writer.put_escaped(metric.help, false);
-    writer.put("\n# TYPE ");
-    writer.put(metric.name);
-    writer.put(' ');
-    writer.put(openmetrics_type(metric.kind == Kind::info ? Kind::gauge : metric.kind));
-    writer.put('\n');
+    writer.put_all("\n# TYPE ", metric.name, ' ');
+    writer.put_all(openmetrics_type(metric.kind == Kind::info ? Kind::gauge : metric.kind), '\n');
     write_samples(writer, family);
   }
   writer.finish();
