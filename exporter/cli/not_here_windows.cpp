@@ -7,8 +7,8 @@
 
 #include "cli/flags.h"
 #include "cli/options.h"
-#include "server/helper_processes.h"
 #include "server/push/address.h"
+#include "server/serve_stages.h"
 
 // What the program for Windows does not have (docs/windows.md), so that asking for it gets a clear answer.
 namespace igpu::exporter {

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "platform/own_process.h"
-#include "server/helper_processes.h"
 #include "server/push/address.h"
 #include "server/push/curl_session.h"
 #include "server/push/mqtt_target.h"
 #include "server/push/otlp.h"
+#include "server/serve_stages.h"
 
 namespace igpu::exporter {
 namespace {

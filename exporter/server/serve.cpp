@@ -18,7 +18,6 @@
 #include "platform/thread.h"
 #include "server/doctor/doctor_report.h"
 #include "server/flights/flight_files.h"
-#include "server/helper_processes.h"
 #include "server/http/addresses.h"
 #include "server/http/listener.h"
 #include "server/pages/in_flight.h"
