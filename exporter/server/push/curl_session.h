@@ -14,7 +14,7 @@
 #include "platform/helper_socket.h"
 #include "server/push/address.h"
 #include "server/push/push_target.h"
-#include "view/client/curl_library.h"
+#include "view/client/http_fetcher.h"
 
 namespace igpu::exporter {
 
