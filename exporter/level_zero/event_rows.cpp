@@ -137,20 +137,15 @@ class FunctionNumbers {
   explicit FunctionNumbers(Rows& rows) : rows_(rows) {}
 
   std::uint32_t of(std::string_view name) {
-    const auto known = numbers_.find(name);
-    if (known != numbers_.end()) return known->second;
+    auto known = numbers_.find(name);
     // Garbage in the column must not fill the memory.
-    if (rows_.functions.size() >= kMostFunctions) return of("(others)", true);
-    return of(name, true);
+    if (known == numbers_.end() && rows_.functions.size() >= kMostFunctions) known = numbers_.find(name = "(others)");
+    if (known != numbers_.end()) return known->second;
+    rows_.functions.emplace_back(name);
+    return numbers_.emplace(name, static_cast<std::uint32_t>(rows_.functions.size() - 1)).first->second;
   }
 
  private:
-  std::uint32_t of(std::string_view name, bool) {
-    const auto [place, added] = numbers_.emplace(name, static_cast<std::uint32_t>(rows_.functions.size()));
-    if (added) rows_.functions.emplace_back(name);
-    return place->second;
-  }
-
   Rows& rows_;
   std::map<std::string, std::uint32_t, std::less<>> numbers_;
 };
@@ -187,11 +182,6 @@ bool read_row(std::string_view line, FunctionNumbers& functions, Row& row) {
 std::string_view without_line_end(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
-}
-
-void append(std::string& text, std::int64_t value) {
-  text += std::to_string(value);
-  text += ',';
 }
 
 }  // namespace
@@ -246,20 +236,16 @@ bool write_csv(std::span<const std::byte> log, std::ostream& out) {
   auto reader = LevelZeroLogReader::open(log);
   if (!reader) return false;
   out << kHeader << '\n';
-  std::string line;
   std::int64_t number = 0;
   while (const auto event = reader->next()) {
-    line.clear();
-    append(line, ++number);
-    append(line, static_cast<std::int64_t>(event->since_start_ns / 1'000'000));
-    line.append(event->function).append(",");
+    out << ++number << ',' << event->since_start_ns / 1'000'000 << ',' << event->function << ',';
     for (const std::uint64_t value :
          {event->vm_size, event->vm_resident, event->vm_data, event->vm_peak, event->threads})
-      append(line, static_cast<std::int64_t>(value));
+      out << static_cast<std::int64_t>(value) << ',';
     for (const std::int64_t value : {event->size_change, event->resident_change, event->data_change})
-      append(line, value);
-    for (const std::uint32_t count : event->counts) append(line, count);
-    out << line << event->total_bytes << '\n';
+      out << value << ',';
+    for (const std::uint32_t count : event->counts) out << count << ',';
+    out << event->total_bytes << '\n';
   }
   return true;
 }
