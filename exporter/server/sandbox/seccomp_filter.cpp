@@ -128,6 +128,7 @@ constexpr scmp_datum_t kNamespaces =
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 constexpr scmp_datum_t kHowToSend = MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE;
 constexpr scmp_datum_t kHowToFilter = SECCOMP_FILTER_FLAG_LOG | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+constexpr scmp_datum_t kGpuQueries[] = {kI915Query, kI915Getparam, kXeDeviceQuery, kI915Throttle};
 constexpr scmp_datum_t kLow32 = 0xffffffff;  // of int arguments: the kernel ignores the upper half
 
 class Rules {
@@ -154,12 +155,15 @@ scmp_arg_cmp masked(unsigned argument, scmp_datum_t mask, scmp_datum_t value) {
   return {argument, SCMP_CMP_MASKED_EQ, mask, value};
 }
 scmp_arg_cmp is_null(unsigned argument) { return {argument, SCMP_CMP_EQ, 0, 0}; }
-scmp_arg_cmp is_int(unsigned argument, scmp_datum_t value) { return masked(argument, kLow32, value & kLow32); }
+template <class Number>
+scmp_arg_cmp is_int(unsigned argument, Number value) {
+  return masked(argument, kLow32, static_cast<scmp_datum_t>(value) & kLow32);
+}
 
 // Not the commands that request signals (F_SETOWN, F_SETSIG, O_ASYNC, F_NOTIFY, F_SETLEASE): the kernel would send them
 // to any process of the caller's user, and as root to every process. No locks.
 void allow_commands(Rules& rules, std::initializer_list<int> commands) {
-  for (const int command : commands) rules.allow(SCMP_SYS(fcntl), {is_int(1, static_cast<scmp_datum_t>(command))});
+  for (const int command : commands) rules.allow(SCMP_SYS(fcntl), {is_int(1, command)});
 }
 
 void allow_waiting_or_not(Rules& rules) { rules.allow(SCMP_SYS(fcntl), {is_int(1, F_SETFL), masked(2, O_ASYNC, 0)}); }
@@ -175,9 +179,9 @@ void allow_sockets(Rules& rules, std::initializer_list<int> families, int type, 
   for (const int family : families) {
     for (const int protocol : protocols) {
       rules.allow(SCMP_SYS(socket),
-                  {is_int(0, static_cast<scmp_datum_t>(family)),
+                  {is_int(0, family),
                    masked(1, kLow32 & ~scmp_datum_t{SOCK_CLOEXEC | SOCK_NONBLOCK}, static_cast<scmp_datum_t>(type)),
-                   is_int(2, static_cast<scmp_datum_t>(protocol))});
+                   is_int(2, protocol)});
     }
   }
 }
@@ -207,7 +211,7 @@ void add_conditional_calls(Rules& rules, std::span<const int> receivers) {
   // Threads only: fork(), vfork() and posix_spawn() do not set CLONE_THREAD. No namespaces.
   rules.allow(SCMP_SYS(clone), {masked(0, CLONE_THREAD | CLONE_VM | kNamespaces, CLONE_THREAD | CLONE_VM)});
   // For abort() and raise().
-  rules.allow(SCMP_SYS(tgkill), {is_int(0, static_cast<scmp_datum_t>(::getpid()))});
+  rules.allow(SCMP_SYS(tgkill), {is_int(0, ::getpid())});
 
   // No executable memory: no library is loaded after the start, and data of an attacker cannot become code. Anonymous
   // memory only: a mapped perf event would expose other processes' registers and stacks, read() returns counts.
@@ -220,18 +224,14 @@ void add_conditional_calls(Rules& rules, std::span<const int> receivers) {
 
   // Another process opens perf events, because a filter cannot read an event's type, which is in memory.
   for (const int receiver : receivers) {
-    rules.allow(SCMP_SYS(recvmsg), {is_int(0, static_cast<scmp_datum_t>(receiver))});
+    rules.allow(SCMP_SYS(recvmsg), {is_int(0, receiver)});
   }
   // One pass of a BPF iterator that was attached before. Of bpf(2) nothing else: no program, no map, no link.
   rules.allow(SCMP_SYS(bpf), {is_int(0, BPF_ITER_CREATE)});
   // Queries of render nodes, which submit no work to the GPU.
-  rules.allow(SCMP_SYS(ioctl), {is_int(1, kI915Query)});
-  rules.allow(SCMP_SYS(ioctl), {is_int(1, kI915Getparam)});
-  rules.allow(SCMP_SYS(ioctl), {is_int(1, kXeDeviceQuery)});
-  rules.allow(SCMP_SYS(ioctl), {is_int(1, kI915Throttle)});
-  rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONBIO)});
-  rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONREAD)});
-  rules.allow(SCMP_SYS(ioctl), {is_int(1, TCGETS)});  // isatty()
+  for (const scmp_datum_t request : kGpuQueries) rules.allow(SCMP_SYS(ioctl), {is_int(1, request)});
+  for (const scmp_datum_t request : {FIONBIO, FIONREAD, TCGETS})  // TCGETS: isatty()
+    rules.allow(SCMP_SYS(ioctl), {is_int(1, request)});
 
   // A thread may restrict itself further, as threads that serve clients do, but no other thread.
   rules.allow(SCMP_SYS(seccomp), {is_int(0, SECCOMP_SET_MODE_FILTER), masked(1, kLow32 & ~kHowToFilter, 0)});
@@ -312,8 +312,8 @@ LayerOutcome filter_calls_of_event_opener(int socket) {
   return load_for_helper([socket](Rules& rules) {
     for (const int call : kCallsOfEventOpener) rules.allow(call);
     allow_commands(rules, {F_GETFD, F_SETFD, F_GETFL});
-    rules.allow(SCMP_SYS(recvfrom), {is_int(0, static_cast<scmp_datum_t>(socket))});
-    rules.allow(SCMP_SYS(sendmsg), {is_int(0, static_cast<scmp_datum_t>(socket))});
+    rules.allow(SCMP_SYS(recvfrom), {is_int(0, socket)});
+    rules.allow(SCMP_SYS(sendmsg), {is_int(0, socket)});
     // Of a whole CPU, never of a process or a control group.
     rules.allow(SCMP_SYS(perf_event_open), {is_int(1, kLow32), is_int(4, PERF_FLAG_FD_CLOEXEC)});
     rules.allow(SCMP_SYS(openat), {masked(2, kWriting, 0)});
@@ -325,7 +325,7 @@ LayerOutcome filter_calls_of_push_client() {
   return load_for_helper([](Rules& rules) {
     add_calls_of_push(rules);
     for (const int option : {TCP_NODELAY, TCP_KEEPIDLE, TCP_KEEPINTVL})
-      rules.allow(SCMP_SYS(setsockopt), {is_int(1, IPPROTO_TCP), is_int(2, static_cast<scmp_datum_t>(option))});
+      rules.allow(SCMP_SYS(setsockopt), {is_int(1, IPPROTO_TCP), is_int(2, option)});
     rules.allow(SCMP_SYS(setsockopt), {is_int(1, SOL_SOCKET), is_int(2, SO_KEEPALIVE)});
   });
 }
@@ -343,18 +343,18 @@ LayerOutcome filter_calls_of_resolver(bool asks_avahi) {
 }
 
 LayerOutcome filter_calls_of_flight_writer(int socket, int folder) {
-  return load_for_helper([socket, number = static_cast<scmp_datum_t>(folder)](Rules& rules) {
+  return load_for_helper([socket, folder](Rules& rules) {
     for (const int call : kCallsOfFlightWriter) rules.allow(call);
-    rules.allow(SCMP_SYS(recvfrom), {is_int(0, static_cast<scmp_datum_t>(socket))});
-    rules.allow(SCMP_SYS(sendto), {is_int(0, static_cast<scmp_datum_t>(socket)), is_null(4)});
+    rules.allow(SCMP_SYS(recvfrom), {is_int(0, socket)});
+    rules.allow(SCMP_SYS(sendto), {is_int(0, socket), is_null(4)});
     allow_commands(rules, {F_GETFD, F_SETFD, F_GETFL});
     // Where a path leads that is absolute, or goes up, is for Landlock to decide.
-    rules.allow(SCMP_SYS(openat), {is_int(0, number), masked(2, kWriting, 0)});
-    rules.allow(SCMP_SYS(openat), {is_int(0, number), masked(2, kWriting | O_EXCL | O_NOFOLLOW,
+    rules.allow(SCMP_SYS(openat), {is_int(0, folder), masked(2, kWriting, 0)});
+    rules.allow(SCMP_SYS(openat), {is_int(0, folder), masked(2, kWriting | O_EXCL | O_NOFOLLOW,
                                                              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)});
-    rules.allow(SCMP_SYS(renameat), {is_int(0, number), is_int(2, number)});
-    rules.allow(SCMP_SYS(renameat2), {is_int(0, number), is_int(2, number), is_int(4, 0)});
-    rules.allow(SCMP_SYS(unlinkat), {is_int(0, number), is_int(2, 0)});
+    rules.allow(SCMP_SYS(renameat), {is_int(0, folder), is_int(2, folder)});
+    rules.allow(SCMP_SYS(renameat2), {is_int(0, folder), is_int(2, folder), is_int(4, 0)});
+    rules.allow(SCMP_SYS(unlinkat), {is_int(0, folder), is_int(2, 0)});
     allow_memory(rules);
   });
 }
@@ -365,14 +365,12 @@ LayerOutcome filter_calls_of_clients(std::span<const int> receivers) {
     for (const int call : {SCMP_SYS(bpf), SCMP_SYS(seccomp), SCMP_SYS(recvmsg)}) rules.answer(call, kDenied);
     // Otherwise another program's connection could take the number of one of them.
     for (const int receiver : receivers) {
-      const auto number = static_cast<scmp_datum_t>(receiver);
-      rules.answer(SCMP_SYS(close), kDenied, {is_int(0, number)});
-      rules.answer(SCMP_SYS(dup2), kDenied, {is_int(1, number)});
-      rules.answer(SCMP_SYS(dup3), kDenied, {is_int(1, number)});
+      rules.answer(SCMP_SYS(close), kDenied, {is_int(0, receiver)});
+      rules.answer(SCMP_SYS(dup2), kDenied, {is_int(1, receiver)});
+      rules.answer(SCMP_SYS(dup3), kDenied, {is_int(1, receiver)});
     }
     if (!receivers.empty()) rules.answer(SCMP_SYS(close_range), kDenied);
-    for (const unsigned long request : {kI915Query, kI915Getparam, kXeDeviceQuery, kI915Throttle})
-      rules.answer(SCMP_SYS(ioctl), kDenied, {is_int(1, request)});
+    for (const scmp_datum_t request : kGpuQueries) rules.answer(SCMP_SYS(ioctl), kDenied, {is_int(1, request)});
   });
 }
 
