@@ -69,28 +69,16 @@ void next_focus(ViewState& view, const Frame& frame, bool forward) {
 }
 
 void edit_filter(ViewState& view, const Input& input) {
-  switch (input.key) {
-    case Key::enter:
-      view.editing_filter = false;
-      break;
-    case Key::escape:
-      view.editing_filter = false;
-      view.filter.clear();
-      break;
-    case Key::backspace:
-      while (!view.filter.empty()) {
-        const bool whole = (static_cast<unsigned char>(view.filter.back()) & 0xc0U) != 0x80U;
-        view.filter.pop_back();
-        if (whole) break;
-      }
-      break;
-    case Key::character:
-      if (input.character >= U' ' && input.character != 0x7f && view.filter.size() < kMaxFilterBytes)
-        append_character(view.filter, input.character);
-      break;
-    default:
-      break;
+  if (input.key == Key::enter || input.key == Key::escape) view.editing_filter = false;
+  if (input.key == Key::escape) view.filter.clear();
+  while (input.key == Key::backspace && !view.filter.empty()) {
+    const bool whole = (static_cast<unsigned char>(view.filter.back()) & 0xc0U) != 0x80U;
+    view.filter.pop_back();
+    if (whole) break;
   }
+  if (input.key == Key::character && input.character >= U' ' && input.character != 0x7f &&
+      view.filter.size() < kMaxFilterBytes)
+    append_character(view.filter, input.character);
   view.first_row = 0;
 }
 
@@ -117,76 +105,38 @@ void click(ViewState& view, const Input& input, const Screen& screen) {
 }
 
 Reaction character(ViewState& view, char32_t c, const Frame& frame) {
-  switch (c) {
-    case U'q':
-    case U'Q':
-      return Reaction::quit;
-    case U'?':
-    case U'h':
-      view.over = Over::help;
-      break;
-    case U'l':
-      view.over = Over::messages;
-      break;
-    case U'/':
-    case U'\\':
-      view.editing_filter = true;
-      break;
-    case U't':
-      view.tree = !view.tree;
-      break;
-    case U'w':
-      view.workloads = !view.workloads;
-      view.selected.clear();
-      view.first_row = 0;
-      break;
-    case U'd':
-      view.detail = static_cast<Detail>((static_cast<int>(view.detail) + 1) % (frame.hosts.size() > 1 ? 5 : 4));
-      view.first_gpu_line = 0;
-      break;
-    case U'z': {
-      constexpr std::array<int, 4> kSpans{1, 5, 15, 0};
-      const auto now = std::ranges::find(kSpans, view.span.count()) - kSpans.begin();
-      view.span = std::chrono::minutes(kSpans[static_cast<std::size_t>(now + 1) % kSpans.size()]);
-      break;
-    }
-    case U'<':
-    case U',':
-      next_sort(view, -1);
-      break;
-    case U'>':
-    case U'.':
-      next_sort(view, 1);
-      break;
-    case U'r':
-    case U'I':
-      view.reversed = !view.reversed;
-      break;
-    case U'P':
-      return sort_freshly(view, SortKey::busy);
-    case U'M':
-      return sort_freshly(view, SortKey::memory);
-    case U'T':
-      return sort_freshly(view, SortKey::cpu);
-    case U'N':
-      return sort_freshly(view, SortKey::pid);
-    case U'p':
-    case U' ':
-      view.paused = !view.paused;
-      break;
-    case U'+':
-    case U'=':
-      return Reaction::slower;
-    case U'-':
-      return Reaction::faster;
-    case U'g':
-      next_focus(view, frame, true);
-      break;
-    case 0x0c:  // Ctrl-L
-      return Reaction::redraw_all;
-    default:
-      break;
+  constexpr char32_t kCtrlL = 0x0c;
+  if (c == U'q' || c == U'Q') return Reaction::quit;
+  if (c == U'+' || c == U'=') return Reaction::slower;
+  if (c == U'-') return Reaction::faster;
+  if (c == kCtrlL) return Reaction::redraw_all;
+  if (c == U'?' || c == U'h') view.over = Over::help;
+  if (c == U'l') view.over = Over::messages;
+  if (c == U'/' || c == U'\\') view.editing_filter = true;
+  if (c == U't') view.tree = !view.tree;
+  if (c == U'w') {
+    view.workloads = !view.workloads;
+    view.selected.clear();
+    view.first_row = 0;
   }
+  if (c == U'd') {
+    view.detail = static_cast<Detail>((static_cast<int>(view.detail) + 1) % (frame.hosts.size() > 1 ? 5 : 4));
+    view.first_gpu_line = 0;
+  }
+  if (c == U'z') {
+    constexpr std::array<int, 4> kSpans{1, 5, 15, 0};
+    const auto now = std::ranges::find(kSpans, view.span.count()) - kSpans.begin();
+    view.span = std::chrono::minutes(kSpans[static_cast<std::size_t>(now + 1) % kSpans.size()]);
+  }
+  if (c == U'<' || c == U',') next_sort(view, -1);
+  if (c == U'>' || c == U'.') next_sort(view, 1);
+  if (c == U'r' || c == U'I') view.reversed = !view.reversed;
+  if (c == U'P') return sort_freshly(view, SortKey::busy);
+  if (c == U'M') return sort_freshly(view, SortKey::memory);
+  if (c == U'T') return sort_freshly(view, SortKey::cpu);
+  if (c == U'N') return sort_freshly(view, SortKey::pid);
+  if (c == U'p' || c == U' ') view.paused = !view.paused;
+  if (c == U'g') next_focus(view, frame, true);
   return Reaction::draw;
 }
 
@@ -210,61 +160,27 @@ Reaction react(ViewState& view, const Input& input, const Screen& screen, const 
     edit_filter(view, input);
     return Reaction::draw;
   }
-  switch (input.key) {
-    case Key::character:
-      return character(view, input.character, frame);
-    case Key::function:
-      return function_key(view, input.number);
-    case Key::enter:
-      if (!view.selected.empty()) view.over = Over::process;
-      break;
-    case Key::escape:
-      view.focus.reset();
-      view.selected.clear();
-      view.filter.clear();
-      break;
-    case Key::tab:
-      next_focus(view, frame, true);
-      break;
-    case Key::back_tab:
-      next_focus(view, frame, false);
-      break;
-    case Key::up:
-      move(view, screen, -1);
-      break;
-    case Key::down:
-      move(view, screen, 1);
-      break;
-    case Key::page_up:
-      move(view, screen, -std::max(screen.page_rows, 1));
-      break;
-    case Key::page_down:
-      move(view, screen, std::max(screen.page_rows, 1));
-      break;
-    case Key::home:
-      select(view, screen, 0);
-      break;
-    case Key::end:
-      select(view, screen, static_cast<int>(screen.rows.size()) - 1);
-      break;
-    case Key::left:
-      view.first_gpu_line = std::max(screen.first_gpu_line - kWheelRows, 0);
-      break;
-    case Key::right:
-      view.first_gpu_line = std::min(screen.first_gpu_line + kWheelRows, screen.last_first_gpu_line);
-      break;
-    case Key::wheel_up:
-      scroll(view, screen, -kWheelRows);
-      break;
-    case Key::wheel_down:
-      scroll(view, screen, kWheelRows);
-      break;
-    case Key::click:
-      click(view, input, screen);
-      break;
-    default:
-      break;
+  const Key key = input.key;
+  if (key == Key::character) return character(view, input.character, frame);
+  if (key == Key::function) return function_key(view, input.number);
+  if (key == Key::enter && !view.selected.empty()) view.over = Over::process;
+  if (key == Key::escape) {
+    view.focus.reset();
+    view.selected.clear();
+    view.filter.clear();
   }
+  if (key == Key::tab || key == Key::back_tab) next_focus(view, frame, key == Key::tab);
+  if (key == Key::up) move(view, screen, -1);
+  if (key == Key::down) move(view, screen, 1);
+  if (key == Key::page_up) move(view, screen, -std::max(screen.page_rows, 1));
+  if (key == Key::page_down) move(view, screen, std::max(screen.page_rows, 1));
+  if (key == Key::home) select(view, screen, 0);
+  if (key == Key::end) select(view, screen, static_cast<int>(screen.rows.size()) - 1);
+  if (key == Key::left) view.first_gpu_line = std::max(screen.first_gpu_line - kWheelRows, 0);
+  if (key == Key::right) view.first_gpu_line = std::min(screen.first_gpu_line + kWheelRows, screen.last_first_gpu_line);
+  if (key == Key::wheel_up) scroll(view, screen, -kWheelRows);
+  if (key == Key::wheel_down) scroll(view, screen, kWheelRows);
+  if (key == Key::click) click(view, input, screen);
   return Reaction::draw;
 }
 

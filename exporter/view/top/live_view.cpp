@@ -118,18 +118,13 @@ class LiveView {
 
   void handle_signals() {
     while (const int signal = signals_.next()) {
-      switch (signal) {
-        case SIGTSTP:
-          suspend();
-          break;
-        case SIGCONT:
-          terminal_.redraw_all();
-          break;
-        case SIGWINCH:
-          break;  // drawing takes over the size
-        default:
-          done_ = true;
-          return;
+      if (signal == SIGTSTP) {
+        suspend();
+      } else if (signal == SIGCONT) {
+        terminal_.redraw_all();
+      } else if (signal != SIGWINCH) {  // drawing takes over the size
+        done_ = true;
+        return;
       }
     }
   }

@@ -31,26 +31,15 @@ int order(std::optional<double> a, std::optional<double> b) {  // what is missin
 }
 
 int compare(const TableRow& a, const TableRow& b, SortKey key) {
-  switch (key) {
-    case SortKey::busy:
-      return order(a.busy(), b.busy());
-    case SortKey::pid:
-      return order(number(a.pid), number(b.pid));
-    case SortKey::user:
-      return a.user.compare(b.user);
-    case SortKey::gpu:
-      return order(static_cast<double>(a.number), static_cast<double>(b.number));
-    case SortKey::memory:
-      return order(a.memory, b.memory);
-    case SortKey::cpu:
-      return order(a.cpu, b.cpu);
-    case SortKey::command:
-      return a.command.compare(b.command);
-    default: {
-      const auto index = static_cast<std::size_t>(key) - static_cast<std::size_t>(SortKey::render);
-      return order(a.classes[index], b.classes[index]);
-    }
-  }
+  if (key == SortKey::busy) return order(a.busy(), b.busy());
+  if (key == SortKey::pid) return order(number(a.pid), number(b.pid));
+  if (key == SortKey::user) return a.user.compare(b.user);
+  if (key == SortKey::gpu) return order(static_cast<double>(a.number), static_cast<double>(b.number));
+  if (key == SortKey::memory) return order(a.memory, b.memory);
+  if (key == SortKey::cpu) return order(a.cpu, b.cpu);
+  if (key == SortKey::command) return a.command.compare(b.command);
+  const auto index = static_cast<std::size_t>(key) - static_cast<std::size_t>(SortKey::render);
+  return order(a.classes[index], b.classes[index]);
 }
 
 struct Before {

@@ -294,20 +294,11 @@ std::optional<Input> Terminal::input() {
   const int kind = state_->curses.get_wch(state_->window, &code);
   if (kind == ERR) return std::nullopt;
   if (kind == OK) {
-    switch (code) {
-      case L'\r':
-      case L'\n':
-        return Input{.key = Key::enter};
-      case L'\t':
-        return Input{.key = Key::tab};
-      case 0x1b:
-        return Input{.key = Key::escape};
-      case 0x7f:
-      case 0x08:
-        return Input{.key = Key::backspace};
-      default:
-        return Input{.key = Key::character, .character = static_cast<char32_t>(code)};
-    }
+    if (code == L'\r' || code == L'\n') return Input{.key = Key::enter};
+    if (code == L'\t') return Input{.key = Key::tab};
+    if (code == 0x1b) return Input{.key = Key::escape};
+    if (code == 0x7f || code == 0x08) return Input{.key = Key::backspace};
+    return Input{.key = Key::character, .character = static_cast<char32_t>(code)};
   }
   const int key = static_cast<int>(code);
   if (key == KEY_MOUSE) {
