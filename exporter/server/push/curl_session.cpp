@@ -45,19 +45,11 @@ bool contains(std::string_view text, std::string_view part) { return text.find(p
 std::string problem_of_connecting(const PushEndpoint& endpoint, long error) {
   const std::string text = PushAddress{"", endpoint.host, "", endpoint.port, false}.authority() + ": " +
                            (error == 0 ? "cannot connect" : std::generic_category().message(static_cast<int>(error)));
-  switch (error) {
-    case ECONNREFUSED:
-      return text + "; is the receiver running, and is this its port?";
-    case EPERM:
-    case EACCES:
-    case EAFNOSUPPORT:
-      return text + "; the unit, the container or a firewall forbids it (docs/integrations.md)";
-    case EMFILE:
-    case ENFILE:
-      return text + "; raise the limit of open files";
-    default:
-      return text + "; check the URL, the network and firewalls";
-  }
+  if (error == ECONNREFUSED) return text + "; is the receiver running, and is this its port?";
+  if (error == EPERM || error == EACCES || error == EAFNOSUPPORT)
+    return text + "; the unit, the container or a firewall forbids it (docs/integrations.md)";
+  if (error == EMFILE || error == ENFILE) return text + "; raise the limit of open files";
+  return text + "; check the URL, the network and firewalls";
 }
 
 }  // namespace

@@ -47,24 +47,14 @@ class HeaderList {
 
 std::string problem_of_status(long status, const std::string& url) {
   const std::string answer = "the receiver answers HTTP " + std::to_string(status);
-  switch (status) {
-    case 401:
-    case 403:
-      return answer + ": it wants other credentials, in the file of " + std::string(kOtlpCredentialsFlag);
-    case 404:
-    case 405:
-      return answer + ": " + url +
-             " is not where it takes metrics; docs/integrations.md has the URLs of common receivers";
-    case 407:
-      return answer + ": the proxy wants credentials, in the URL of *_proxy in the environment";
-    case 413:
-      return answer + ": raise its limit for the size of a request, or turn collectors off";
-    case 429:
-    case 503:
-      return answer + ": it is overloaded; raise --push.interval or its limits";
-    default:
-      break;
-  }
+  if (status == 401 || status == 403)
+    return answer + ": it wants other credentials, in the file of " + std::string(kOtlpCredentialsFlag);
+  if (status == 404 || status == 405)
+    return answer + ": " + url +
+           " is not where it takes metrics; docs/integrations.md has the URLs of common receivers";
+  if (status == 407) return answer + ": the proxy wants credentials, in the URL of *_proxy in the environment";
+  if (status == 413) return answer + ": raise its limit for the size of a request, or turn collectors off";
+  if (status == 429 || status == 503) return answer + ": it is overloaded; raise --push.interval or its limits";
   if (status >= 300 && status < 400) return answer + ": give the URL to which it redirects";
   return answer + "; its log says why";
 }
