@@ -17,14 +17,9 @@ bool mentions(const FailedTransfer& failed, std::string_view text) {
 bool rejects_client(const FailedTransfer& failed) {
   if (!failed.tls) return false;
   if (failed.client_certificate) return mentions(failed, " alert ");
-  switch (failed.code) {
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-    case CURLE_GOT_NOTHING:
-      return true;
-    default:
-      return mentions(failed, "alert certificate required") || mentions(failed, "alert handshake failure");
-  }
+  if (failed.code == CURLE_SEND_ERROR || failed.code == CURLE_RECV_ERROR || failed.code == CURLE_GOT_NOTHING)
+    return true;
+  return mentions(failed, "alert certificate required") || mentions(failed, "alert handshake failure");
 }
 
 std::string untrusted(const FailedTransfer& failed) {
@@ -48,31 +43,19 @@ std::string describe(const FailedTransfer& failed) {
                : "closed the connection; it may require a client certificate: --cert FILE --key FILE";
   }
   const std::string https = failed.tls ? "" : "; if it speaks TLS, begin its URL with https://";
-  switch (failed.code) {
-    case CURLE_OPERATION_TIMEDOUT:
-      return "no complete answer within " + failed.max_time;
-    case CURLE_COULDNT_RESOLVE_HOST:
-      return "its name cannot be resolved";
-    case CURLE_COULDNT_CONNECT:
-      return "cannot connect: " + unreachable(failed);
-    case CURLE_PEER_FAILED_VERIFICATION:
-      return untrusted(failed);
-    case CURLE_SSL_CONNECT_ERROR:
-      if (mentions(failed, "wrong version number")) return "does not speak TLS; if it speaks HTTP, omit https://";
-      return "TLS handshake failed: " + failed.detail;
-    case CURLE_SSL_CERTPROBLEM:
-    case CURLE_SSL_CACERT_BADFILE:
-      return "TLS: " + failed.detail;
-    case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_WEIRD_SERVER_REPLY:
-      return "does not speak HTTP: " + failed.detail + https;
-    case CURLE_GOT_NOTHING:
-      return "closed the connection without an answer" + https;
-    case CURLE_RECV_ERROR:
-      return "reading it failed: " + failed.detail + https;
-    default:
-      return "reading it failed: " + failed.detail;
-  }
+  const CURLcode code = failed.code;
+  if (code == CURLE_OPERATION_TIMEDOUT) return "no complete answer within " + failed.max_time;
+  if (code == CURLE_COULDNT_RESOLVE_HOST) return "its name cannot be resolved";
+  if (code == CURLE_COULDNT_CONNECT) return "cannot connect: " + unreachable(failed);
+  if (code == CURLE_PEER_FAILED_VERIFICATION) return untrusted(failed);
+  if (code == CURLE_SSL_CONNECT_ERROR)
+    return mentions(failed, "wrong version number") ? "does not speak TLS; if it speaks HTTP, omit https://"
+                                                    : "TLS handshake failed: " + failed.detail;
+  if (code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_CACERT_BADFILE) return "TLS: " + failed.detail;
+  if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
+    return "does not speak HTTP: " + failed.detail + https;
+  if (code == CURLE_GOT_NOTHING) return "closed the connection without an answer" + https;
+  return "reading it failed: " + failed.detail + (code == CURLE_RECV_ERROR ? https : "");
 }
 
 }  // namespace igpu::exporter
