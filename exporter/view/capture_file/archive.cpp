@@ -40,19 +40,11 @@ void check(int result, archive* handle, std::string_view what) {
 
 std::string_view kind_of(archive_entry* entry) {
   if (archive_entry_hardlink(entry) != nullptr) return "a hard link";
-  switch (archive_entry_filetype(entry)) {
-    case AE_IFREG:
-      return {};
-    case AE_IFLNK:
-      return "a link";
-    case AE_IFDIR:
-      return "a directory";
-    case AE_IFCHR:
-    case AE_IFBLK:
-      return "a device";
-    default:
-      return "not a regular file";
-  }
+  const auto type = archive_entry_filetype(entry);
+  if (type == AE_IFREG) return {};
+  if (type == AE_IFLNK) return "a link";
+  if (type == AE_IFDIR) return "a directory";
+  return type == AE_IFCHR || type == AE_IFBLK ? "a device" : "not a regular file";
 }
 
 // Whether no file is where another one needs a folder.
