@@ -191,32 +191,22 @@ std::string padded(std::string_view text, std::size_t width) {
 }
 
 std::string html_escaped(std::string_view text) {
+  struct Escape {
+    char32_t character;
+    std::string_view text;
+  };
+  constexpr Escape kEscapes[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
     const char32_t character = take_character(text);
-    switch (character) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        if (is_unsafe(character) && character != '\n')
-          out += kUnsafeShown;
-        else
-          append_character(out, character);
-    }
+    const auto* const escape = std::ranges::find(kEscapes, character, &Escape::character);
+    if (escape != std::end(kEscapes))
+      out += escape->text;
+    else if (is_unsafe(character) && character != '\n')
+      out += kUnsafeShown;
+    else
+      append_character(out, character);
   }
   return out;
 }

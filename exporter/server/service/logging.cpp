@@ -32,29 +32,14 @@ void append_quoted(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
     const char32_t character = take_character(text);
-    switch (character) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (is_unsafe(character)) {
-          out += formatted("\\u%04x", static_cast<unsigned>(character) & 0xffffU);
-        } else {
-          append_character(out, character);
-        }
-    }
+    constexpr std::string_view kSpecial = "\"\\\n\r\t", kLetters = "\"\\nrt";
+    const std::size_t special = character < 0x80 ? kSpecial.find(static_cast<char>(character)) : kSpecial.npos;
+    if (special != kSpecial.npos)
+      out.append({'\\', kLetters[special]});
+    else if (is_unsafe(character))
+      out += formatted("\\u%04x", static_cast<unsigned>(character) & 0xffffU);
+    else
+      append_character(out, character);
   }
   out += '"';
 }
