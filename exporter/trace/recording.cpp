@@ -143,31 +143,6 @@ void check_engines(const TraceArguments& arguments, const JobRecorder& recorder)
   }
 }
 
-// The error message for a recorder that could not be opened.
-std::string explained(const JobRecorderError& error, const JobRecorderOptions& options) {
-  const std::string where = options.tracefs.empty() ? "/sys/kernel/tracing" : options.tracefs;
-  switch (error.kind) {
-    case JobRecorderError::Kind::no_events:
-      return "no driver here reports jobs: no events of gpu_scheduler, i915, amdgpu or virtio_gpu below " + where +
-             "/events; is tracefs mounted and the GPU's driver loaded?";
-    case JobRecorderError::Kind::tracefs_denied:
-      return where + " cannot be read: that needs root or CAP_DAC_READ_SEARCH";
-    case JobRecorderError::Kind::perf_denied: {
-      const std::string users = first_line("/proc/self/uid_map");
-      if (users.find("4294967295") == std::string::npos)
-        return "perf_event_open was refused: this is a user namespace, where tracepoints cannot be opened";
-      const std::string level = first_line("/proc/sys/kernel/perf_event_paranoid");
-      if (!level.empty() && level > "2" && level.front() != '-')
-        return "perf_event_open was refused: kernel.perf_event_paranoid is " + level +
-               ", which allows only CAP_SYS_ADMIN; sysctl kernel.perf_event_paranoid=2 makes CAP_PERFMON enough";
-      return "perf_event_open was refused: CAP_PERFMON is missing, or a container's seccomp profile forbids it";
-    }
-    case JobRecorderError::Kind::failed:
-      return error.where + ": " + std::generic_category().message(error.os_error);
-  }
-  return {};
-}
-
 class Recording {
  public:
   explicit Recording(const TraceArguments& arguments)
@@ -306,6 +281,30 @@ int damage(const std::string& path, const TraceFile& file) {
 }
 
 }  // namespace
+
+std::string explained(const JobRecorderError& error, const JobRecorderOptions& options) {
+  const std::string where = options.tracefs.empty() ? "/sys/kernel/tracing" : options.tracefs;
+  switch (error.kind) {
+    case JobRecorderError::Kind::no_events:
+      return "no driver here reports jobs: no events of gpu_scheduler, i915, amdgpu or virtio_gpu below " + where +
+             "/events; is tracefs mounted and the GPU's driver loaded?";
+    case JobRecorderError::Kind::tracefs_denied:
+      return where + " cannot be read: that needs root or CAP_DAC_READ_SEARCH";
+    case JobRecorderError::Kind::perf_denied: {
+      const std::string users = first_line("/proc/self/uid_map");
+      if (users.find("4294967295") == std::string::npos)
+        return "perf_event_open was refused: this is a user namespace, where tracepoints cannot be opened";
+      const std::string level = first_line("/proc/sys/kernel/perf_event_paranoid");
+      if (!level.empty() && level > "2" && level.front() != '-')
+        return "perf_event_open was refused: kernel.perf_event_paranoid is " + level +
+               ", which allows only CAP_SYS_ADMIN; sysctl kernel.perf_event_paranoid=2 makes CAP_PERFMON enough";
+      return "perf_event_open was refused: CAP_PERFMON is missing, or a container's seccomp profile forbids it";
+    }
+    case JobRecorderError::Kind::failed:
+      return error.where + ": " + std::generic_category().message(error.os_error);
+  }
+  return {};
+}
 
 int trace(const Options& options) {
   const TraceArguments& arguments = options.trace;

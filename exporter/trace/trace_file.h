@@ -118,4 +118,7 @@ class PerfettoWriter final : public JobSink {
   std::unordered_map<std::uint32_t, std::uint64_t> threads_;
 };
 
+// The error message for a recorder that could not be opened.
+std::string explained(const JobRecorderError& error, const JobRecorderOptions& options);
+
 }  // namespace igpu::exporter

@@ -7,6 +7,7 @@
 #include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "trace/trace_file.h"
 
 using namespace igpu;
 using namespace igpu::exporter;
@@ -18,14 +19,14 @@ CommandLine parse(std::vector<std::string> words) {
   return parse_command_line(words);
 }
 
-TraceArguments trace(const std::vector<std::string>& words) {
+TraceArguments trace_arguments(const std::vector<std::string>& words) {
   CommandLine line = parse(words);
   return options_from(line).trace;
 }
 
 std::string refused(const std::vector<std::string>& words) {
   try {
-    (void)trace(words);
+    (void)trace_arguments(words);
   } catch (const UsageError& error) {
     CHECK(error.status() == 2);
     return error.what();
@@ -41,9 +42,9 @@ TEST_SUITE_BEGIN("trace flags");
 
 TEST_CASE("flags of record") {
   const TraceArguments arguments =
-      trace({"record", "-o",         "x",          "--class",    "video,render", "--pid=4,5", "--sample",
-             "1/8",    "--max-rate", "100",        "--max-size", "1G",           "--buffer",  "64K",
-             "--cpu",  "--events",   "i915,waits", "--",         "ffmpeg",       "-i"});
+      trace_arguments({"record", "-o",         "x",          "--class",    "video,render", "--pid=4,5", "--sample",
+                       "1/8",    "--max-rate", "100",        "--max-size", "1G",           "--buffer",  "64K",
+                       "--cpu",  "--events",   "i915,waits", "--",         "ffmpeg",       "-i"});
   CHECK(arguments.output == "x");
   CHECK(arguments.recorder.classes == std::vector<JobClass>{JobClass::video, JobClass::render});
   CHECK(arguments.recorder.pids == std::vector<std::uint32_t>{4, 5});
@@ -54,14 +55,14 @@ TEST_CASE("flags of record") {
   CHECK(arguments.recorder.cpu);
   CHECK(arguments.recorder.waits);
   CHECK(arguments.command == std::vector<std::string>{"ffmpeg", "-i"});
-  CHECK_FALSE(trace({"record", "--events", "i915"}).recorder.waits);
+  CHECK_FALSE(trace_arguments({"record", "--events", "i915"}).recorder.waits);
 }
 
 TEST_CASE("flags of report, timeline and export") {
-  CHECK(trace({"report", "f", "--top", "5"}).top == 5);
-  CHECK(trace({"report", "--histogram", "run", "f"}).histogram == TraceArguments::Histogram::run);
-  CHECK(trace({"timeline", "f", "--from", "10ms"}).from_seconds == 0.01);
-  CHECK(trace({"export", "f"}).file == "f");
+  CHECK(trace_arguments({"report", "f", "--top", "5"}).top == 5);
+  CHECK(trace_arguments({"report", "--histogram", "run", "f"}).histogram == TraceArguments::Histogram::run);
+  CHECK(trace_arguments({"timeline", "f", "--from", "10ms"}).from_seconds == 0.01);
+  CHECK(trace_arguments({"export", "f"}).file == "f");
   CHECK(parse({}).action == nullptr);
   CHECK(parse({"record", "--help"}).help);
 }
@@ -89,7 +90,7 @@ TEST_CASE("invalid arguments are refused with what is allowed") {
 }
 
 TEST_CASE("a recorder that does not open says what is missing") {
-  const auto text = [](JobRecorderError::Kind kind) { return explained({kind, 13, "call"}, {}); };
+  const auto text = [](JobRecorderError::Kind kind) { return explained(JobRecorderError{kind, 13, "call"}, {}); };
   CHECK(mentions(text(JobRecorderError::Kind::no_events), "no driver here reports jobs"));
   CHECK(mentions(text(JobRecorderError::Kind::no_events), "/sys/kernel/tracing"));
   CHECK(mentions(text(JobRecorderError::Kind::tracefs_denied), "CAP_DAC_READ_SEARCH"));
