@@ -14,7 +14,7 @@
 #include "platform/helper_socket.h"
 #include "server/push/address.h"
 #include "server/push/push_target.h"
-#include "view/client/http_fetcher.h"
+#include "view/client/curl_library.h"
 
 namespace igpu::exporter {
 

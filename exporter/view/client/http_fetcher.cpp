@@ -9,6 +9,7 @@
 
 #include "platform/own_process.h"
 #include "text/text.h"
+#include "view/client/curl_library.h"
 #include "view/client/transfer_problem.h"
 
 namespace igpu::exporter {
