@@ -57,17 +57,14 @@ class Reader {
     skip_blanks();
     if (rest_.empty()) return false;
     switch (rest_.front()) {
-      case '{':
-        return object();
-      case '[':
-        return array();
+      case '{': return object();
+      case '[': return array();
       case '"': {
         const auto text = string();
         if (text) strings_(path_, *text);
         return text.has_value();
       }
-      default:
-        return word();
+      default: return word();
     }
   }
 

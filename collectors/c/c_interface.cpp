@@ -210,16 +210,11 @@ int give(const Row& filled, Row* row) {
 
 igpu_state state_of(const Absent& absent) {
   switch (absent.reason) {
-    case Reason::permission:
-      return IGPU_NO_PERMISSION;
-    case Reason::kernel:
-      return IGPU_NOT_IN_KERNEL;
-    case Reason::hardware:
-      return IGPU_NOT_IN_HARDWARE;
-    case Reason::suspended:
-      return IGPU_SUSPENDED;
-    case Reason::disabled:
-      return IGPU_DISABLED;
+    case Reason::permission: return IGPU_NO_PERMISSION;
+    case Reason::kernel: return IGPU_NOT_IN_KERNEL;
+    case Reason::hardware: return IGPU_NOT_IN_HARDWARE;
+    case Reason::suspended: return IGPU_SUSPENDED;
+    case Reason::disabled: return IGPU_DISABLED;
   }
   return IGPU_NOT_IN_KERNEL;
 }

@@ -18,10 +18,8 @@ bool errno_means_absent(int error) {
     case ENOTTY:
     case ENOSYS:
     case EACCES:
-    case EPERM:
-      return true;
-    default:
-      return false;
+    case EPERM: return true;
+    default: return false;
   }
 }
 

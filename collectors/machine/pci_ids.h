@@ -64,16 +64,10 @@ class PciDeviceSearch {
 
   bool read_line(std::string_view line) {
     switch (kind_of(line, in_vendor_, vendor_, device_)) {
-      case Line::other:
-        return true;
-      case Line::vendor:
-        in_vendor_ = true;
-        return true;
-      case Line::next_vendor:
-        return false;
-      case Line::device:
-        name_ = line;
-        return false;
+      case Line::other: return true;
+      case Line::vendor: in_vendor_ = true; return true;
+      case Line::next_vendor: return false;
+      case Line::device: name_ = line; return false;
     }
     return false;
   }

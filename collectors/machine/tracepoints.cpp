@@ -120,10 +120,8 @@ std::uint64_t TraceRecord::number(const TraceField& field) const {
     case 4:
       return field.is_signed ? static_cast<std::uint64_t>(number_at<std::int32_t>(data, field.offset))
                              : number_at<std::uint32_t>(data, field.offset);
-    case 8:
-      return number_at<std::uint64_t>(data, field.offset);
-    default:
-      return 0;
+    case 8: return number_at<std::uint64_t>(data, field.offset);
+    default: return 0;
   }
 }
 

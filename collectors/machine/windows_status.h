@@ -39,17 +39,13 @@ Reading<T> outcome_of_status(NtStatus status, std::string_view call) {
     case NtStatus::not_supported:
     case NtStatus::not_implemented:
     case NtStatus::invalid_info_class:
-    case NtStatus::invalid_parameter:
-      return Absent{Reason::kernel, EOPNOTSUPP};
+    case NtStatus::invalid_parameter: return Absent{Reason::kernel, EOPNOTSUPP};
     case NtStatus::invalid_handle:
     case NtStatus::no_such_device:
     case NtStatus::device_does_not_exist:
-    case NtStatus::device_removed:
-      return Absent{Reason::kernel, ENODEV};
-    case NtStatus::access_denied:
-      return Absent{Reason::permission, EACCES};
-    default:
-      return status_failure(static_cast<std::uint32_t>(status), call);
+    case NtStatus::device_removed: return Absent{Reason::kernel, ENODEV};
+    case NtStatus::access_denied: return Absent{Reason::permission, EACCES};
+    default: return status_failure(static_cast<std::uint32_t>(status), call);
   }
 }
 
@@ -71,13 +67,10 @@ template <class T>
 Reading<T> outcome_of_pdh_status(PdhStatus status, std::string_view call) {
   switch (status) {
     case PdhStatus::no_object:
-    case PdhStatus::no_counter:
-      return Absent{Reason::kernel, EOPNOTSUPP};
+    case PdhStatus::no_counter: return Absent{Reason::kernel, EOPNOTSUPP};
     case PdhStatus::access_denied:
-    case PdhStatus::system_access_denied:
-      return Absent{Reason::permission, EPERM};
-    default:
-      return status_failure(static_cast<std::uint32_t>(status), call);
+    case PdhStatus::system_access_denied: return Absent{Reason::permission, EPERM};
+    default: return status_failure(static_cast<std::uint32_t>(status), call);
   }
 }
 

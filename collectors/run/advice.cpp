@@ -270,11 +270,9 @@ Advice advise_for_windows(const FeatureDescriptor& feature, const Absent& absent
     case Reason::disabled:
       if (absent.os_error == 0) return {"turned off by a flag", "--collector.NAME"};
       break;
-    case Reason::hardware:
-      return not_in_hardware(feature);
+    case Reason::hardware: return not_in_hardware(feature);
     case Reason::kernel:
-    case Reason::suspended:
-      break;
+    case Reason::suspended: break;
   }
   if (gpu) {
     const auto row = std::ranges::find_if(feature.kernel_absences, [&](const KernelAbsence& it) {

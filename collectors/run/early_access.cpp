@@ -16,10 +16,8 @@ namespace {
 
 std::string why_no_bpf(const Absent& absent) {
   switch (absent.reason) {
-    case Reason::disabled:
-      return "bpf: this program was built without BPF; use auto or walk";
-    case Reason::permission:
-      return "bpf: the kernel denies BPF programs: give it CAP_BPF and CAP_PERFMON, or use auto";
+    case Reason::disabled: return "bpf: this program was built without BPF; use auto or walk";
+    case Reason::permission: return "bpf: the kernel denies BPF programs: give it CAP_BPF and CAP_PERFMON, or use auto";
     default:
       return "bpf: this kernel does not run the programs: use auto, or a kernel (6.1 or newer) with "
              "CONFIG_DEBUG_INFO_BTF, and the host's PID namespace";

@@ -149,14 +149,10 @@ JobClass class_of_ring(std::string_view ring) {
 JobSource source_of(JobLayout layout) {
   switch (layout) {
     case JobLayout::i915:
-    case JobLayout::i915_low_level:
-      return JobSource::i915;
-    case JobLayout::amdgpu:
-      return JobSource::amdgpu;
-    case JobLayout::virtio_gpu:
-      return JobSource::virtio_gpu;
-    default:
-      return JobSource::drm_sched;
+    case JobLayout::i915_low_level: return JobSource::i915;
+    case JobLayout::amdgpu: return JobSource::amdgpu;
+    case JobLayout::virtio_gpu: return JobSource::virtio_gpu;
+    default: return JobSource::drm_sched;
   }
 }
 
@@ -266,11 +262,8 @@ std::optional<JobEvent> JobEventReader::job_event(const TraceRecord& record) con
             // xe names a queue, and these classes have one engine.
             if (!several_cards_ || fields.device) event.engine = hash_of(to_string(event.engine_class), device);
             break;
-          case JobClass::other:
-            event.engine = hash_of(event.ring.view(), device);
-            break;
-          default:
-            break;
+          case JobClass::other: event.engine = hash_of(event.ring.view(), device); break;
+          default: break;
         }
       } else if (fields.kind == JobEventKind::dependency) {
         event.other = {number_in(record, fields.dependency_context), number_in(record, fields.dependency_seqno)};
@@ -328,8 +321,7 @@ std::optional<JobEvent> JobEventReader::job_event(const TraceRecord& record) con
       }
       return event;
     }
-    case JobLayout::waits:
-      return std::nullopt;
+    case JobLayout::waits: return std::nullopt;
   }
   return std::nullopt;
 }

@@ -73,20 +73,15 @@ JobPairing::JobPairing(Sink sink, std::size_t in_flight)
 
 void JobPairing::add(const JobEvent& event) {
   switch (event.kind) {
-    case JobEventKind::submitted:
-      return submit(event);
-    case JobEventKind::dependency:
-      return depend(event);
-    case JobEventKind::handed_over:
-      return hand_over(event);
+    case JobEventKind::submitted: return submit(event);
+    case JobEventKind::dependency: return depend(event);
+    case JobEventKind::handed_over: return hand_over(event);
     case JobEventKind::preempted:
       if (Flight* const flight = find(event.key)) flight->job.preempted = true;
       return;
     case JobEventKind::ended:
-    case JobEventKind::retired:
-      return end(event);
-    case JobEventKind::error:
-      return fail(event);
+    case JobEventKind::retired: return end(event);
+    case JobEventKind::error: return fail(event);
   }
 }
 

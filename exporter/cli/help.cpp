@@ -76,14 +76,10 @@ bool concerns_serving(const CommandFlag& flag) {
 // Whether a flag that every command accepts has a meaning for this one.
 bool is_shared_by(const Command& command, const CommandFlag& flag) {
   switch (command.shared) {
-    case Command::Shared::none:
-      return false;
-    case Command::Shared::machine:
-      return !concerns_serving(flag);
-    case Command::Shared::address:
-      return flag.name == "web.listen-address" || flag.name == "web.config.file";
-    case Command::Shared::all:
-      return true;
+    case Command::Shared::none: return false;
+    case Command::Shared::machine: return !concerns_serving(flag);
+    case Command::Shared::address: return flag.name == "web.listen-address" || flag.name == "web.config.file";
+    case Command::Shared::all: return true;
   }
   return false;
 }

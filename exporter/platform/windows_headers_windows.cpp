@@ -31,18 +31,14 @@ std::string windows_error_text(DWORD error) {
 int errno_of(DWORD error) {
   switch (error) {
     case ERROR_ACCESS_DENIED:
-    case ERROR_SHARING_VIOLATION:
-      return EACCES;
+    case ERROR_SHARING_VIOLATION: return EACCES;
     case ERROR_FILE_NOT_FOUND:
     case ERROR_PATH_NOT_FOUND:
     case ERROR_INVALID_NAME:
-    case ERROR_BAD_PATHNAME:
-      return ENOENT;
+    case ERROR_BAD_PATHNAME: return ENOENT;
     case ERROR_FILE_EXISTS:
-    case ERROR_ALREADY_EXISTS:
-      return EEXIST;
-    default:
-      return EIO;
+    case ERROR_ALREADY_EXISTS: return EEXIST;
+    default: return EIO;
   }
 }
 

@@ -197,18 +197,12 @@ void set_value(const Step& step, const fs::path& path) {
 
 std::string Step::shown() const {
   switch (kind) {
-    case Kind::write:
-      return "write " + path;
-    case Kind::copy_program:
-      return "copy this program to " + path;
-    case Kind::set_value:
-      return "set " + path + " to " + text;
-    case Kind::remove:
-      return "remove " + path;
-    case Kind::remove_folder:
-      return "remove the folder " + path + " if it is empty";
-    case Kind::run:
-      break;
+    case Kind::write: return "write " + path;
+    case Kind::copy_program: return "copy this program to " + path;
+    case Kind::set_value: return "set " + path + " to " + text;
+    case Kind::remove: return "remove " + path;
+    case Kind::remove_folder: return "remove the folder " + path + " if it is empty";
+    case Kind::run: break;
   }
   std::string line = "run";
   for (const std::string& word : words) line += " " + word;
@@ -295,16 +289,12 @@ void carry_out(const std::vector<Step>& steps, const Host& host, const fs::path&
     const fs::path path = step.path.empty() ? fs::path() : on(host, step.path);
     std::error_code error;
     switch (step.kind) {
-      case Kind::write:
-        replace(step, path, step.text);
-        break;
+      case Kind::write: replace(step, path, step.text); break;
       case Kind::copy_program:
         if (fs::equivalent(program, path, error)) break;  // it was started from there
         replace(step, path, whole_program(step, program));
         break;
-      case Kind::set_value:
-        set_value(step, path);
-        break;
+      case Kind::set_value: set_value(step, path); break;
       case Kind::remove:
         if (!fs::remove(path, error) && error) fail(step, error.message());
         break;

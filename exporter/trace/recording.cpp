@@ -300,8 +300,7 @@ std::string explained(const JobRecorderError& error, const JobRecorderOptions& o
                ", which allows only CAP_SYS_ADMIN; sysctl kernel.perf_event_paranoid=2 makes CAP_PERFMON enough";
       return "perf_event_open was refused: CAP_PERFMON is missing, or a container's seccomp profile forbids it";
     }
-    case JobRecorderError::Kind::failed:
-      return error.where + ": " + std::generic_category().message(error.os_error);
+    case JobRecorderError::Kind::failed: return error.where + ": " + std::generic_category().message(error.os_error);
   }
   return {};
 }

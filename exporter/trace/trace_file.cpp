@@ -138,30 +138,18 @@ class Reader {
     }
     if (category == 0 || category > kCategories.size()) return category == 0;
     switch (static_cast<Category>(category - 1)) {
-      case Category::job:
-        return job(notes);
-      case Category::wait:
-        each_note_of_wait(file_.waits.emplace_back(), notes);
-        return true;
-      case Category::ioctl:
-        each_note_of_call(file_.calls.emplace_back(), notes);
-        return true;
+      case Category::job: return job(notes);
+      case Category::wait: each_note_of_wait(file_.waits.emplace_back(), notes); return true;
+      case Category::ioctl: each_note_of_call(file_.calls.emplace_back(), notes); return true;
       case Category::recording:
         each_note_of_counts(file_.counts, notes);
         file_.ended = notes.number("ended") != 0;
         file_.has_counts = true;
         return true;
-      case Category::queue:
-        return true;
-      case Category::process:
-        file_.workloads[notes.number32("pid")] = std::string(notes.text("workload"));
-        return true;
-      case Category::mark:
-        file_.marks.emplace_back(name);
-        return true;
-      case Category::client:
-        file_.clients.emplace_back(name);
-        return true;
+      case Category::queue: return true;
+      case Category::process: file_.workloads[notes.number32("pid")] = std::string(notes.text("workload")); return true;
+      case Category::mark: file_.marks.emplace_back(name); return true;
+      case Category::client: file_.clients.emplace_back(name); return true;
     }
     return false;
   }

@@ -205,22 +205,18 @@ std::string expected(const Attempt& attempt, const std::string& kind, const Sett
   if (name == "read_authorities" && !fs::exists("/etc/ssl/certs/ca-certificates.crt")) return "";
   if (name == "list_keys" && !fs::exists("/etc/ssl")) return "";
   switch (attempt.whom) {
-    case For::everybody:
-      return "done";
-    case For::collectors:
-      return collecting ? "done" : "EPERM";
+    case For::everybody: return "done";
+    case For::collectors: return collecting ? "done" : "EPERM";
     case For::nobody:
     case For::nobody_yet:
-    case For::the_flight_writer:
-      return "EPERM";
+    case For::the_flight_writer: return "EPERM";
     case For::the_unconfined:
       if (collecting && setting.reads_processes) return "done";
       if (landlock_version() == 0) return "";
       // Collectors' threads find the GPUs, and list what is in /proc without reading it.
       if (collecting && (name == "list_sysfs" || name == "list_processes")) return "done";
       return "EACCES";
-    case For::death:
-      return "";  // apart
+    case For::death: return "";  // apart
   }
   return "";
 }

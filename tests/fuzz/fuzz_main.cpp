@@ -67,18 +67,10 @@ std::string changed(const std::string& bytes, std::mt19937& random) {
   for (auto edits = random() % 4 + 1; edits > 0 && !text.empty(); --edits) {
     const std::size_t at = random() % text.size();
     switch (random() % 4) {
-      case 0:
-        text[at] = static_cast<char>(random());
-        break;
-      case 1:
-        text.insert(at, 1, kTelling[random() % kTelling.size()]);
-        break;
-      case 2:
-        text.insert(at, bytes, random() % bytes.size(), random() % 40);
-        break;
-      default:
-        text.erase(at, random() % 8);
-        break;
+      case 0: text[at] = static_cast<char>(random()); break;
+      case 1: text.insert(at, 1, kTelling[random() % kTelling.size()]); break;
+      case 2: text.insert(at, bytes, random() % bytes.size(), random() % 40); break;
+      default: text.erase(at, random() % 8); break;
     }
   }
   return text;

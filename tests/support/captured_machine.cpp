@@ -295,23 +295,12 @@ void CapturedMachine::move_i915(const Pmu& pmu, std::uint64_t seconds) {
       continue;
     }
     switch (low - 0x100000) {
-      case 0:
-        count += kActualMhz * seconds;
-        break;
-      case 1:
-        count += kRequestedMhz * seconds;
-        break;
-      case 2:
-        count += kInterrupts * seconds;
-        break;
-      case 3:
-        count += kAsleepMs[gt] * 1'000'000 * seconds;
-        break;
-      case 4:
-        count += (1000 - kAsleepMs[gt]) * 1'000'000 * seconds;
-        break;
-      default:
-        break;
+      case 0: count += kActualMhz * seconds; break;
+      case 1: count += kRequestedMhz * seconds; break;
+      case 2: count += kInterrupts * seconds; break;
+      case 3: count += kAsleepMs[gt] * 1'000'000 * seconds; break;
+      case 4: count += (1000 - kAsleepMs[gt]) * 1'000'000 * seconds; break;
+      default: break;
     }
   }
 }

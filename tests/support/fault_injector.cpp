@@ -12,18 +12,12 @@ constexpr std::string_view kGarbage = "\xff\xfe%n 0x7fffffffffffffffffff -1e999\
 
 int errno_of(Fault fault) {
   switch (fault) {
-    case Fault::eio:
-      return EIO;
-    case Fault::enodev:
-      return ENODEV;
-    case Fault::eacces:
-      return EACCES;
-    case Fault::enoent:
-      return ENOENT;
-    case Fault::eintr:
-      return EINTR;
-    default:
-      return 0;
+    case Fault::eio: return EIO;
+    case Fault::enodev: return ENODEV;
+    case Fault::eacces: return EACCES;
+    case Fault::enoent: return ENOENT;
+    case Fault::eintr: return EINTR;
+    default: return 0;
   }
 }
 
@@ -32,10 +26,8 @@ Reading<std::string_view> spoiled(Reading<std::string_view> text, std::span<char
                                   std::string_view path) {
   if (const int error = errno_of(fault)) return outcome_of_errno<std::string_view>(error, path);
   switch (fault) {
-    case Fault::short_read:
-      return text ? Reading<std::string_view>(text->substr(0, text->size() / 2)) : text;
-    case Fault::empty:
-      return std::string_view();
+    case Fault::short_read: return text ? Reading<std::string_view>(text->substr(0, text->size() / 2)) : text;
+    case Fault::empty: return std::string_view();
     case Fault::garbage: {
       const std::size_t size = std::min(kGarbage.size(), buffer.size());
       std::copy_n(kGarbage.begin(), size, buffer.begin());
@@ -45,8 +37,7 @@ Reading<std::string_view> spoiled(Reading<std::string_view> text, std::span<char
       if (!may_cut) return outcome_of_errno<std::string_view>(EFBIG, path);
       std::fill(buffer.begin(), buffer.end(), '7');
       return std::string_view(buffer.data(), buffer.size());
-    default:
-      return text;
+    default: return text;
   }
 }
 
@@ -108,8 +99,7 @@ class FaultyFolder final : public Directory {
         bool odd = false;
         return real_->for_each(path, [&](std::string_view name) { return (odd = !odd) ? visit(name) : true; });
       }
-      case Fault::empty:
-        return Unit{};
+      case Fault::empty: return Unit{};
       case Fault::garbage:
         (void)(visit(kGarbage) && visit("") && visit("..") && visit("99999999999999999999"));
         return Unit{};
@@ -117,8 +107,7 @@ class FaultyFolder final : public Directory {
         for (int i = 0; i < 5000; ++i)
           if (!visit("x" + std::to_string(i))) break;
         return Unit{};
-      default:
-        return real_->for_each(path, visit);
+      default: return real_->for_each(path, visit);
     }
   }
   Reading<std::string> read_link(std::string_view path) const override {
@@ -142,16 +131,11 @@ class FaultyFolder final : public Directory {
     if (!fault) return text;
     if (const int error = errno_of(*fault)) return outcome_of_errno<std::string>(error, path);
     switch (*fault) {
-      case Fault::short_read:
-        return text ? Reading<std::string>(text->substr(0, text->size() / 2)) : text;
-      case Fault::empty:
-        return std::string();
-      case Fault::garbage:
-        return std::string(kGarbage);
-      case Fault::huge:
-        return std::string(4095, 'x');
-      default:
-        return text;
+      case Fault::short_read: return text ? Reading<std::string>(text->substr(0, text->size() / 2)) : text;
+      case Fault::empty: return std::string();
+      case Fault::garbage: return std::string(kGarbage);
+      case Fault::huge: return std::string(4095, 'x');
+      default: return text;
     }
   }
 
@@ -185,18 +169,15 @@ class FaultyPerf final : public PerfEvents {
       if (!fault || !got) return got;
       if (const int error = errno_of(*fault)) return outcome_of_errno<std::span<const std::uint64_t>>(error, name_);
       switch (*fault) {
-        case Fault::short_read:
-          return got->first(got->size() / 2);
-        case Fault::empty:
-          return got->first(0);
+        case Fault::short_read: return got->first(got->size() / 2);
+        case Fault::empty: return got->first(0);
         case Fault::garbage:
           for (std::uint64_t& word : words) word = 0xdeadbeefdeadbeefULL;
           return got;
         case Fault::huge:
           for (std::uint64_t& word : words) word = std::numeric_limits<std::uint64_t>::max();
           return std::span<const std::uint64_t>(words);
-        default:
-          return got;
+        default: return got;
       }
     }
     std::unique_ptr<PerfEvent> real_;
@@ -259,26 +240,16 @@ class Parts final : public MachineParts {
 
 std::string_view name_of(Fault fault) {
   switch (fault) {
-    case Fault::eio:
-      return "EIO";
-    case Fault::enodev:
-      return "ENODEV";
-    case Fault::eacces:
-      return "EACCES";
-    case Fault::enoent:
-      return "ENOENT";
-    case Fault::eintr:
-      return "EINTR";
-    case Fault::short_read:
-      return "short read";
-    case Fault::empty:
-      return "empty";
-    case Fault::garbage:
-      return "garbage";
-    case Fault::huge:
-      return "10 MB";
-    case Fault::blocks:
-      return "blocks";
+    case Fault::eio: return "EIO";
+    case Fault::enodev: return "ENODEV";
+    case Fault::eacces: return "EACCES";
+    case Fault::enoent: return "ENOENT";
+    case Fault::eintr: return "EINTR";
+    case Fault::short_read: return "short read";
+    case Fault::empty: return "empty";
+    case Fault::garbage: return "garbage";
+    case Fault::huge: return "10 MB";
+    case Fault::blocks: return "blocks";
   }
   return "";
 }

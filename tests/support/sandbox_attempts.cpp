@@ -58,27 +58,14 @@ long bpf(long command) {
   std::memset(&attributes, 0, sizeof attributes);
   constexpr std::uint32_t kNone = 0x7fffffff;
   switch (command) {
-    case BPF_LINK_CREATE:
-      attributes.link_create.prog_fd = kNone;
-      break;
-    case BPF_RAW_TRACEPOINT_OPEN:
-      attributes.raw_tracepoint.prog_fd = kNone;
-      break;
-    case BPF_LINK_UPDATE:
-      attributes.link_update.link_fd = kNone;
-      break;
-    case BPF_PROG_TEST_RUN:
-      attributes.test.prog_fd = kNone;
-      break;
-    case BPF_ITER_CREATE:
-      attributes.iter_create.link_fd = kNone;
-      break;
+    case BPF_LINK_CREATE: attributes.link_create.prog_fd = kNone; break;
+    case BPF_RAW_TRACEPOINT_OPEN: attributes.raw_tracepoint.prog_fd = kNone; break;
+    case BPF_LINK_UPDATE: attributes.link_update.link_fd = kNone; break;
+    case BPF_PROG_TEST_RUN: attributes.test.prog_fd = kNone; break;
+    case BPF_ITER_CREATE: attributes.iter_create.link_fd = kNone; break;
     case BPF_PROG_GET_FD_BY_ID:
-    case BPF_MAP_GET_FD_BY_ID:
-      attributes.start_id = 1;
-      break;
-    default:
-      attributes.map_fd = kNone;
+    case BPF_MAP_GET_FD_BY_ID: attributes.start_id = 1; break;
+    default: attributes.map_fd = kNone;
   }
   return ::syscall(SYS_bpf, command, &attributes, sizeof attributes);
 }

@@ -252,24 +252,14 @@ void SystemCalls::replay() {
     const std::size_t size = std::min(call.size, buffer.size());
     [[maybe_unused]] long ignored = 0;
     switch (call.what) {
-      case Call::What::pread:
-        ignored = ::pread(slots_[call.slot].get(), buffer.data(), size, 0);
-        break;
-      case Call::What::read:
-        ignored = ::read(slots_[call.slot].get(), buffer.data(), size);
-        break;
-      case Call::What::open:
-        slots_[call.slot].reset(::openat(folder(call), call.path.c_str(), call.flags));
-        break;
-      case Call::What::close:
-        slots_[call.slot].reset();
-        break;
+      case Call::What::pread: ignored = ::pread(slots_[call.slot].get(), buffer.data(), size, 0); break;
+      case Call::What::read: ignored = ::read(slots_[call.slot].get(), buffer.data(), size); break;
+      case Call::What::open: slots_[call.slot].reset(::openat(folder(call), call.path.c_str(), call.flags)); break;
+      case Call::What::close: slots_[call.slot].reset(); break;
       case Call::What::entries:
         ignored = ::syscall(SYS_getdents64, slots_[call.slot].get(), buffer.data(), size);
         break;
-      case Call::What::link:
-        ignored = ::readlinkat(folder(call), call.path.c_str(), buffer.data(), 4096);
-        break;
+      case Call::What::link: ignored = ::readlinkat(folder(call), call.path.c_str(), buffer.data(), 4096); break;
       case Call::What::stat_at: {
         struct stat facts;
         ignored = ::fstatat(folder(call), call.path.c_str(), &facts, call.path.empty() ? AT_EMPTY_PATH : 0);
@@ -281,9 +271,7 @@ void SystemCalls::replay() {
         ignored = ::syscall(SYS_capget, &header, data);
         break;
       }
-      case Call::What::user:
-        ignored = ::geteuid();
-        break;
+      case Call::What::user: ignored = ::geteuid(); break;
     }
   }
 }

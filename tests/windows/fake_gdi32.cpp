@@ -99,8 +99,7 @@ NtStatus describe(const ScriptAdapter& adapter, const d3dkmt::QueryAdapterInfo& 
         return status;
       }
       break;
-    default:
-      break;
+    default: break;
   }
   return NtStatus::invalid_parameter;
 }
@@ -112,9 +111,7 @@ NtStatus count(const ScriptAdapter& adapter, d3dkmt::QueryStatistics& query) {
   AdapterQuery kind{};
   std::size_t of = 1;
   switch (query.type) {
-    case d3dkmt::kOfAdapter:
-      kind = AdapterQuery::counts;
-      break;
+    case d3dkmt::kOfAdapter: kind = AdapterQuery::counts; break;
     case d3dkmt::kOfNode:
       kind = AdapterQuery::running;
       of = adapter.nodes.size();
@@ -131,8 +128,7 @@ NtStatus count(const ScriptAdapter& adapter, d3dkmt::QueryStatistics& query) {
       kind = AdapterQuery::process_segment;
       of = adapter.segments.size();
       break;
-    default:
-      return NtStatus::not_supported;
+    default: return NtStatus::not_supported;
   }
   const NtStatus status = adapter.status(kind, kind == AdapterQuery::counts ? 0 : number, of);
   if (status != NtStatus::success || !adapter.fills(kind)) return status;

@@ -131,8 +131,7 @@ NtStatus RecordedAdapters::describe(std::uint64_t luid, const d3dkmt::QueryAdapt
         to->deci_celsius = small(2);
       }
       break;
-    default:
-      break;
+    default: break;
   }
   return status;
 }
@@ -170,8 +169,7 @@ NtStatus RecordedAdapters::count(std::uint64_t luid, d3dkmt::QueryStatistics& qu
     case d3dkmt::kOfProcessSegment:
       if (asked("process.committed", of_process, 1)) result.process_segment.committed = answer.numbers[0];
       break;
-    default:
-      break;
+    default: break;
   }
   if (status == NtStatus::success) query.result = result;
   return status;

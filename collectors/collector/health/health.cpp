@@ -247,14 +247,12 @@ void HealthCollector::take(const FaultLine& line, const KernelLogRecord& record,
   std::string text = flights_ ? unescaped_log_text(record.text) : std::string();
   if (flights_) flights_->note({device->address, text, scrape.now - age});
   switch (line.sign) {
-    case FaultSign::full_reset:
-      return note_fault(*device, kFull, age, log_is_old_, std::move(text));
+    case FaultSign::full_reset: return note_fault(*device, kFull, age, log_is_old_, std::move(text));
     case FaultSign::wedged:
       // Of an old one the driver itself tells whether it is still so.
       if (!log_is_old_) device->wedged.announced();
       return note_fault(*device, kWedgedKind, age, log_is_old_, std::move(text));
-    default:
-      break;
+    default: break;
   }
   const auto added = device->incidents.add(line, record.time, FaultSource::kernel_log, age);
   if (added.kind) note_event(*device, to_string(*added.kind), age, log_is_old_);

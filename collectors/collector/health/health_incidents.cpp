@@ -19,28 +19,20 @@ bool may_equal(const std::optional<T>& a, const std::optional<T>& b) {
 
 std::optional<HangKind> kind_of(const FaultLine& line) {
   switch (line.sign) {
-    case FaultSign::job_timeout:
-      return HangKind::job_timeout;
-    case FaultSign::cat_error:
-      return HangKind::cat_error;
-    case FaultSign::page_fault:
-      return HangKind::page_fault;
+    case FaultSign::job_timeout: return HangKind::job_timeout;
+    case FaultSign::cat_error: return HangKind::cat_error;
+    case FaultSign::page_fault: return HangKind::page_fault;
     case FaultSign::engine_reset_failed:
       // i915 resets the whole GPU then, and reports that hang in a line of its own.
       return line.driver == Driver::xe ? std::optional(HangKind::engine_reset) : std::nullopt;
-    case FaultSign::gt_reset:
-      return HangKind::gt_reset;
-    case FaultSign::hang:
-      return HangKind::hang;
-    case FaultSign::fence_expired:
-      return HangKind::fence_expired;
-    case FaultSign::firmware:
-      return HangKind::firmware;
+    case FaultSign::gt_reset: return HangKind::gt_reset;
+    case FaultSign::hang: return HangKind::hang;
+    case FaultSign::fence_expired: return HangKind::fence_expired;
+    case FaultSign::firmware: return HangKind::firmware;
     case FaultSign::engine_reset:
     case FaultSign::gt_reset_failed:
     case FaultSign::full_reset:
-    case FaultSign::wedged:
-      break;
+    case FaultSign::wedged: break;
   }
   return std::nullopt;
 }

@@ -81,12 +81,9 @@ std::string_view name_of_class(std::size_t index) {
 bool may_report(Driver driver, HangKind kind) {
   switch (kind) {
     case HangKind::hang:
-    case HangKind::fence_expired:
-      return driver == Driver::i915;
-    case HangKind::firmware:
-      return true;
-    default:
-      return driver == Driver::xe;
+    case HangKind::fence_expired: return driver == Driver::i915;
+    case HangKind::firmware: return true;
+    default: return driver == Driver::xe;
   }
 }
 // Those that the BPF programs report.

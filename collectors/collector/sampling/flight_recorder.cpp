@@ -12,12 +12,9 @@ namespace {
 
 std::string_view to_string(GpuState state) {
   switch (state) {
-    case GpuState::sampled:
-      return "sampled";
-    case GpuState::sleeping:
-      return "sleeping";
-    case GpuState::gone:
-      return "gone";
+    case GpuState::sampled: return "sampled";
+    case GpuState::sleeping: return "sleeping";
+    case GpuState::gone: return "gone";
   }
   return "";
 }

@@ -260,15 +260,9 @@ Reading<FileFacts> TreeDirectory::stat(std::string_view path) const {
   facts.rdev = node.rdev;
   facts.inode = node.inode;
   switch (node.kind) {
-    case Node::Kind::directory:
-      facts.mode = kTypeDirectory;
-      break;
-    case Node::Kind::link:
-      facts.mode = kTypeLink;
-      break;
-    case Node::Kind::file:
-      facts.mode = node.device ? kTypeCharacterDevice : kTypeRegular;
-      break;
+    case Node::Kind::directory: facts.mode = kTypeDirectory; break;
+    case Node::Kind::link: facts.mode = kTypeLink; break;
+    case Node::Kind::file: facts.mode = node.device ? kTypeCharacterDevice : kTypeRegular; break;
   }
   facts.mode |= node.permissions;
   return facts;

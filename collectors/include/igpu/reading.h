@@ -23,16 +23,11 @@ enum class Reason { permission, kernel, hardware, suspended, disabled };
 
 constexpr std::string_view to_string(Reason reason) {
   switch (reason) {
-    case Reason::permission:
-      return "permission";
-    case Reason::kernel:
-      return "kernel";
-    case Reason::hardware:
-      return "hardware";
-    case Reason::suspended:
-      return "suspended";
-    case Reason::disabled:
-      return "disabled";
+    case Reason::permission: return "permission";
+    case Reason::kernel: return "kernel";
+    case Reason::hardware: return "hardware";
+    case Reason::suspended: return "suspended";
+    case Reason::disabled: return "disabled";
   }
   return "kernel";
 }

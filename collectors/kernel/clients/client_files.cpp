@@ -148,24 +148,13 @@ bool ClientFileReader::add_file(Visit visit, std::uint32_t fd, ClientFiles& foun
       ++found.skipped;
       insert(found.files, {fd, {}});
       return true;
-    case Visit::client:
-      insert(found.files, {fd, device_});
-      return true;
-    case Visit::left_out:
-      ++found.left_out;
-      return true;
-    case Visit::silent:
-      ++found.silent;
-      return true;
-    case Visit::nothing:
-      return true;
-    case Visit::denied:
-      found.denied = true;
-      return false;
-    case Visit::gone:
-      return directory_ != nullptr;  // one descriptor; without a directory the process
-    case Visit::stopped:
-      return false;
+    case Visit::client: insert(found.files, {fd, device_}); return true;
+    case Visit::left_out: ++found.left_out; return true;
+    case Visit::silent: ++found.silent; return true;
+    case Visit::nothing: return true;
+    case Visit::denied: found.denied = true; return false;
+    case Visit::gone: return directory_ != nullptr;  // one descriptor; without a directory the process
+    case Visit::stopped: return false;
   }
   return false;
 }
@@ -197,15 +186,10 @@ ClientFileReader::Visit ClientFileReader::visit(std::uint32_t fd, bool known_fil
 
 ClientFileReader::Visit ClientFileReader::add_client(const FdinfoBlock& block, Nanoseconds now) {
   switch (kind_of(block)) {
-    case FdinfoKind::other_driver:
-      return Visit::nothing;
-    case FdinfoKind::incomplete:
-      return Visit::unreadable;
-    case FdinfoKind::npu_client:
-      add_npu_client(block);
-      return Visit::client;
-    case FdinfoKind::client:
-      break;
+    case FdinfoKind::other_driver: return Visit::nothing;
+    case FdinfoKind::incomplete: return Visit::unreadable;
+    case FdinfoKind::npu_client: add_npu_client(block); return Visit::client;
+    case FdinfoKind::client: break;
   }
   device_ = block.address;
   if (scan_.gpus.is_asleep(block.address)) return Visit::client;

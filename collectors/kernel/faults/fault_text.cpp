@@ -254,9 +254,7 @@ bool read_xe(std::string_view text, FaultLine& line) {
     return is_firmware_error(text) || is_request_without_reply(text);
   }
   switch (line.sign) {
-    case FaultSign::job_timeout:
-      read_job_timeout(text, line);
-      break;
+    case FaultSign::job_timeout: read_job_timeout(text, line); break;
     case FaultSign::engine_reset:
       line.engine_class = class_after(text, "engine_class=");
       line.queue = number_after(text, "guc_id=");
@@ -265,11 +263,8 @@ bool read_xe(std::string_view text, FaultLine& line) {
       line.engine_class = class_after(text, "class=");
       line.queue = number_after(text, "guc_id=");
       break;
-    case FaultSign::firmware:
-      line.queue = number_after(text, "guc_id=");
-      break;
-    default:
-      break;
+    case FaultSign::firmware: line.queue = number_after(text, "guc_id="); break;
+    default: break;
   }
   return true;
 }

@@ -62,30 +62,21 @@ class QueueFaultEvents {
 
   static std::optional<FaultSign> sign_of(std::uint64_t what) {
     switch (what & 0xff) {
-      case FAULT_JOB_TIMEOUT:
-        return FaultSign::job_timeout;
-      case FAULT_CAT_ERROR:
-        return FaultSign::cat_error;
-      case FAULT_ENGINE_RESET:
-        return FaultSign::engine_reset;
-      default:
-        return std::nullopt;
+      case FAULT_JOB_TIMEOUT: return FaultSign::job_timeout;
+      case FAULT_CAT_ERROR: return FaultSign::cat_error;
+      case FAULT_ENGINE_RESET: return FaultSign::engine_reset;
+      default: return std::nullopt;
     }
   }
 
   // Of enum xe_engine_class (xe_hw_engine_types.h), which is not that of the interface.
   static std::optional<EngineClass> class_of_queue(std::uint64_t what) {
     switch (what >> 8 & 0xff) {
-      case 0:
-        return EngineClass::render;
-      case 1:
-        return EngineClass::video;
-      case 2:
-        return EngineClass::video_enhance;
-      case 3:
-        return EngineClass::copy;
-      case 5:
-        return EngineClass::compute;
+      case 0: return EngineClass::render;
+      case 1: return EngineClass::video;
+      case 2: return EngineClass::video_enhance;
+      case 3: return EngineClass::copy;
+      case 5: return EngineClass::compute;
       default:  // 4: others
         return std::nullopt;
     }

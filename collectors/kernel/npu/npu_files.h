@@ -129,8 +129,7 @@ class NpuTelemetry {
         return {0x5d0, 0x70};
       case 0x3086000:  // Panther Lake
         return {0x670, 0x78};
-      default:
-        return {};
+      default: return {};
     }
   }
 

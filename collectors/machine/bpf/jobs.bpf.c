@@ -132,14 +132,10 @@ static __always_inline __u32 bucket_of(__u64 nanoseconds) {
 static __always_inline __u32 class_of_ring(const char* ring) {
   if (ring[1] == 'c' && ring[2] == 's') {
     switch (ring[0]) {
-      case 'r':
-        return JOB_CLASS_RENDER;
-      case 'b':
-        return JOB_CLASS_COPY;
-      case 'v':
-        return JOB_CLASS_VIDEO;
-      case 'c':
-        return JOB_CLASS_COMPUTE;
+      case 'r': return JOB_CLASS_RENDER;
+      case 'b': return JOB_CLASS_COPY;
+      case 'v': return JOB_CLASS_VIDEO;
+      case 'c': return JOB_CLASS_COMPUTE;
     }
   }
   if (ring[0] == 'v' && ring[1] == 'e' && ring[2] == 'c' && ring[3] == 's') return JOB_CLASS_VIDEO_ENHANCE;

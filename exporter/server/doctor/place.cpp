@@ -208,22 +208,14 @@ Steps in_lxc(Rights rights, const Place& place) {
 
 Steps steps_in(const Place& place, Rights rights, const std::string& program) {
   switch (place.kind) {
-    case PlaceKind::bare_metal:
-      return on_bare_metal(rights, place, program);
-    case PlaceKind::systemd_unit:
-      return in_unit(rights, place.unit);
-    case PlaceKind::docker:
-      return in_engine(rights, place, "docker");
-    case PlaceKind::podman:
-      return in_engine(rights, place, "podman");
-    case PlaceKind::kubernetes:
-      return in_kubernetes(rights, place);
-    case PlaceKind::lxc:
-      return in_lxc(rights, place);
-    case PlaceKind::container:
-      return in_container(rights);
-    case PlaceKind::wsl:
-      break;
+    case PlaceKind::bare_metal: return on_bare_metal(rights, place, program);
+    case PlaceKind::systemd_unit: return in_unit(rights, place.unit);
+    case PlaceKind::docker: return in_engine(rights, place, "docker");
+    case PlaceKind::podman: return in_engine(rights, place, "podman");
+    case PlaceKind::kubernetes: return in_kubernetes(rights, place);
+    case PlaceKind::lxc: return in_lxc(rights, place);
+    case PlaceKind::container: return in_container(rights);
+    case PlaceKind::wsl: break;
   }
   return {};
 }

@@ -43,17 +43,13 @@ void Exchanges::advance(Connection& connection, std::uint32_t events) {
   if ((events & Poller::kError) != 0 || ((events & Poller::kHangUp) != 0 && (events & Poller::kRead) == 0))
     return close(connection);
   switch (connection.state) {
-    case State::handshaking:
-      return;
-    case State::reading:
-      return read(connection);
+    case State::handshaking: return;
+    case State::reading: return read(connection);
     case State::answering:  // further input is read after the answer
       return (events & Poller::kHangUp) != 0 ? close(connection) : arm(connection, 0);
-    case State::writing:
-      return write(connection);
+    case State::writing: return write(connection);
     case State::subscribed:  // what it sends is no request; its end is the end of the stream
-    case State::lingering:
-      return linger(connection);
+    case State::lingering: return linger(connection);
   }
 }
 

@@ -132,8 +132,7 @@ UniqueSocket listen_on(const ListenAddress& address, const std::vector<ListenAdd
       return listening(address, all, AF_INET, &any, sizeof any);
     }
     case ListenAddress::Kind::host:
-    case ListenAddress::Kind::ipv6:
-      break;
+    case ListenAddress::Kind::ipv6: break;
   }
   std::string why;
   const Addresses list = lookup(address, why);

@@ -133,13 +133,9 @@ class TlsStream final : public Stream {
 
   Wants what_now(int result) {
     switch (SSL_get_error(ssl_.get(), result)) {
-      case SSL_ERROR_WANT_READ:
-        return Wants::to_read;
-      case SSL_ERROR_WANT_WRITE:
-        return Wants::to_write;
-      default:
-        broken_ = true;
-        return Wants::to_end;
+      case SSL_ERROR_WANT_READ: return Wants::to_read;
+      case SSL_ERROR_WANT_WRITE: return Wants::to_write;
+      default: broken_ = true; return Wants::to_end;
     }
   }
 

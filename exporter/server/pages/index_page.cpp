@@ -208,16 +208,11 @@ void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary, const std::s
 // Why, for people who did not ask for it.
 std::string_view sentence_of(const Finding& finding) {
   switch (finding.absent.reason) {
-    case Reason::hardware:
-      return "this hardware does not have it";
-    case Reason::suspended:
-      return "the GPU is asleep; it appears when a program wakes it";
-    case Reason::disabled:
-      return "it is turned off";
-    case Reason::permission:
-      return "no right to read it";
-    case Reason::kernel:
-      break;
+    case Reason::hardware: return "this hardware does not have it";
+    case Reason::suspended: return "the GPU is asleep; it appears when a program wakes it";
+    case Reason::disabled: return "it is turned off";
+    case Reason::permission: return "no right to read it";
+    case Reason::kernel: break;
   }
   return "this kernel does not report it";
 }

@@ -214,8 +214,7 @@ std::string CurlSession::problem_of(const Attempt& attempt, CURLcode code) const
       if (contains(detail, "does not match") || contains(detail, "no alternative certificate subject name"))
         return "the receiver's certificate is for another name: " + detail + "; use the name of its certificate";
       return "the receiver's certificate is not trusted: " + detail + "; --push.cacert FILE names its issuer";
-    case CURLE_SSL_CACERT_BADFILE:
-      return "TLS: " + detail + "; --push.cacert FILE names a file with PEM certificates";
+    case CURLE_SSL_CACERT_BADFILE: return "TLS: " + detail + "; --push.cacert FILE names a file with PEM certificates";
     case CURLE_SSL_CONNECT_ERROR:
       if (contains(detail, "wrong version number"))
         return "the receiver does not speak TLS; if it should not, use the URL's scheme without TLS";

@@ -90,16 +90,11 @@ void check(const Header& header) {
     expect(header.flags == 0 && header.length == length, name);
   };
   switch (static_cast<Type>(header.type)) {
-    case Type::connect_ack:
-      return plain(2, "CONNACK");
-    case Type::publish:
-      break;
-    case Type::publish_ack:
-      return plain(2, "PUBACK");
-    case Type::subscribe_ack:
-      return plain(3, "SUBACK");
-    case Type::ping_response:
-      return plain(0, "PINGRESP");
+    case Type::connect_ack: return plain(2, "CONNACK");
+    case Type::publish: break;
+    case Type::publish_ack: return plain(2, "PUBACK");
+    case Type::subscribe_ack: return plain(3, "SUBACK");
+    case Type::ping_response: return plain(0, "PINGRESP");
     default:
       throw ProtocolError("sent a packet of type " + std::to_string(header.type) +
                           ", which no broker sends; is it an MQTT broker?");
@@ -123,20 +118,15 @@ Packet delivery(std::uint8_t flags, std::string_view body) {
 Packet packet_of(const Header& header, std::string_view body) {
   constexpr std::uint8_t kHighestQos = 2, kRefused = 0x80;
   switch (static_cast<Type>(header.type)) {
-    case Type::connect_ack:
-      expect(byte_at(body, 0) <= 1, "CONNACK");
-      return ConnectAck{byte_at(body, 1)};
-    case Type::publish_ack:
-      return PublishAck{number_at(body, 0)};
+    case Type::connect_ack: expect(byte_at(body, 0) <= 1, "CONNACK"); return ConnectAck{byte_at(body, 1)};
+    case Type::publish_ack: return PublishAck{number_at(body, 0)};
     case Type::subscribe_ack: {
       const std::uint8_t code = byte_at(body, 2);
       expect(code <= kHighestQos || code == kRefused, "SUBACK");
       return SubscribeAck{number_at(body, 0), code != kRefused};
     }
-    case Type::ping_response:
-      return PingResponse{};
-    default:
-      return delivery(header.flags, body);
+    case Type::ping_response: return PingResponse{};
+    default: return delivery(header.flags, body);
   }
 }
 

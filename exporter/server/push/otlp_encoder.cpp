@@ -24,13 +24,10 @@ void add_attribute(std::string& out, std::uint32_t field, std::string_view key, 
 
 Instrument instrument_of(Kind kind) {
   switch (kind) {
-    case Kind::counter:
-      return Instrument::counter;
-    case Kind::histogram:
-      return Instrument::histogram;
+    case Kind::counter: return Instrument::counter;
+    case Kind::histogram: return Instrument::histogram;
     case Kind::gauge:
-    case Kind::info:
-      break;
+    case Kind::info: break;
   }
   return Instrument::gauge;
 }

@@ -53,10 +53,8 @@ DWORD WINAPI on_control(DWORD control, DWORD /*type*/, void* /*data*/, void* /*c
       report(SERVICE_STOP_PENDING);
       request_termination(SIGTERM);
       return NO_ERROR;
-    case SERVICE_CONTROL_INTERROGATE:
-      return NO_ERROR;
-    default:
-      return ERROR_CALL_NOT_IMPLEMENTED;
+    case SERVICE_CONTROL_INTERROGATE: return NO_ERROR;
+    default: return ERROR_CALL_NOT_IMPLEMENTED;
   }
 }
 

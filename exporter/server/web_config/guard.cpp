@@ -302,10 +302,8 @@ bool Guard::accepts(const WebConfig& config, const HttpRequest& request, HttpRes
   Credentials credentials;
   if (parse_basic_authorization(request.header("Authorization"), credentials)) {
     switch (passwords_.check(config.users, credentials, request.client())) {
-      case PasswordCheck::Outcome::right:
-        return true;
-      case PasswordCheck::Outcome::wrong:
-        break;
+      case PasswordCheck::Outcome::right: return true;
+      case PasswordCheck::Outcome::wrong: break;
       case PasswordCheck::Outcome::busy:
         response.fail(503, "too many passwords are being checked");
         response.headers.emplace_back("Retry-After", "1");

@@ -168,20 +168,11 @@ bool has_allowed_san(X509* certificate, const std::vector<std::string>& allowed)
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
     std::string value;
     switch (name->type) {
-      case GEN_DNS:
-        value = text_view(name->d.dNSName);
-        break;
-      case GEN_EMAIL:
-        value = text_view(name->d.rfc822Name);
-        break;
-      case GEN_URI:
-        value = text_view(name->d.uniformResourceIdentifier);
-        break;
-      case GEN_IPADD:
-        value = address_text(text_view(name->d.iPAddress));
-        break;
-      default:
-        continue;
+      case GEN_DNS: value = text_view(name->d.dNSName); break;
+      case GEN_EMAIL: value = text_view(name->d.rfc822Name); break;
+      case GEN_URI: value = text_view(name->d.uniformResourceIdentifier); break;
+      case GEN_IPADD: value = address_text(text_view(name->d.iPAddress)); break;
+      default: continue;
     }
     if (!value.empty() && std::ranges::find(allowed, value) != allowed.end()) return true;
   }

@@ -31,10 +31,8 @@ class ProtoFields {
     field = {};
     field.number = static_cast<std::uint32_t>(tag >> 3);
     switch (tag & 7) {
-      case 0:
-        return varint(field.value) || damage();
-      case 1:
-        return eight_bytes(field.value) || damage();
+      case 0: return varint(field.value) || damage();
+      case 1: return eight_bytes(field.value) || damage();
       case 2: {
         std::uint64_t length = 0;
         if (!varint(length) || length > rest_.size()) return damage();
@@ -42,10 +40,8 @@ class ProtoFields {
         rest_.remove_prefix(static_cast<std::size_t>(length));
         return true;
       }
-      case 5:
-        return skip(4) || damage();
-      default:
-        return damage();
+      case 5: return skip(4) || damage();
+      default: return damage();
     }
   }
   bool damaged() const { return damaged_; }

@@ -245,14 +245,10 @@ std::string bound_text(double bound) {
 
 std::string_view openmetrics_type(Kind kind) {
   switch (kind) {
-    case Kind::counter:
-      return "counter";
-    case Kind::gauge:
-      return "gauge";
-    case Kind::info:
-      return "info";
-    case Kind::histogram:
-      return "histogram";
+    case Kind::counter: return "counter";
+    case Kind::gauge: return "gauge";
+    case Kind::info: return "info";
+    case Kind::histogram: return "histogram";
   }
   return "unknown";
 }

@@ -31,21 +31,11 @@ Why why_not(const Field& field, const Row& row, const Value& value, std::span<co
     return why;
   }
   switch (reason) {
-    case Reason::permission:
-      why.cause = "not permitted";
-      break;
-    case Reason::kernel:
-      why.cause = "this driver does not report it";
-      break;
-    case Reason::hardware:
-      why.cause = "this GPU has none";
-      break;
-    case Reason::suspended:
-      why.cause = "the GPU is asleep and is not woken";
-      break;
-    case Reason::disabled:
-      why.cause = "its collector is turned off";
-      break;
+    case Reason::permission: why.cause = "not permitted"; break;
+    case Reason::kernel: why.cause = "this driver does not report it"; break;
+    case Reason::hardware: why.cause = "this GPU has none"; break;
+    case Reason::suspended: why.cause = "the GPU is asleep and is not woken"; break;
+    case Reason::disabled: why.cause = "its collector is turned off"; break;
   }
   return why;
 }

@@ -173,12 +173,9 @@ class Painter {
   void host_lines(const HostFrame& host, bool several) {
     const std::string prefix = host.name.empty() ? "" : host.name + ": ";
     switch (host.state) {
-      case HostState::waiting:
-        return one_line(prefix + "waiting for the first reading", Style::dim);
-      case HostState::failed:
-        return wrapped(prefix + host.problem, Style::alarm);
-      case HostState::ok:
-        break;
+      case HostState::waiting: return one_line(prefix + "waiting for the first reading", Style::dim);
+      case HostState::failed: return wrapped(prefix + host.problem, Style::alarm);
+      case HostState::ok: break;
     }
     if (host.gpus.empty() && host.npus.empty()) {
       if (host.unbound.empty()) one_line(prefix + "No Intel GPU found", Style::warning);

@@ -86,8 +86,7 @@ void click(ViewState& view, const Input& input, const Screen& screen) {
   for (const Region& region : screen.regions) {
     if (input.x < region.x || input.x >= region.end || input.y < region.y || input.y >= region.bottom) continue;
     switch (region.kind) {
-      case Region::Kind::column:
-        return sort_by(view, region.sort);
+      case Region::Kind::column: return sort_by(view, region.sort);
       case Region::Kind::row:
         view.selected = region.row;
         view.first_row = screen.first_row;

@@ -101,18 +101,11 @@ class LiveView {
 
   void apply(Reaction reaction) {
     switch (reaction) {
-      case Reaction::draw:
-        break;
-      case Reaction::quit:
-        done_ = true;
-        break;
-      case Reaction::redraw_all:
-        terminal_.redraw_all();
-        break;
+      case Reaction::draw: break;
+      case Reaction::quit: done_ = true; break;
+      case Reaction::redraw_all: terminal_.redraw_all(); break;
       case Reaction::faster:
-      case Reaction::slower:
-        pace_.change(next_interval(pace_.interval(), reaction == Reaction::slower));
-        break;
+      case Reaction::slower: pace_.change(next_interval(pace_.interval(), reaction == Reaction::slower)); break;
     }
   }
 

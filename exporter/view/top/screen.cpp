@@ -164,10 +164,8 @@ void draw_over(Canvas& canvas, const Frame& frame, const ViewState& view, const 
 GpuPanel chosen_panel(const Frame& frame, const History& history, const ViewState& view, const ScreenContext& context,
                       Size size, int room) {
   switch (view.detail) {
-    case Detail::automatic:
-      break;
-    default:
-      return draw_gpus(frame, history, view, context, size.width, view.detail);
+    case Detail::automatic: break;
+    default: return draw_gpus(frame, history, view, context, size.width, view.detail);
   }
   GpuPanel panel = draw_gpus(frame, history, view, context, size.width, Detail::full, kRoomyEngineCell);
   if (room >= 0 && panel.canvas.height() > room)

@@ -260,14 +260,10 @@ std::string missing_text(const Frame& frame) {
     if (host.state != HostState::ok || feature == host.features.end()) continue;
     const std::string prefix = frame.hosts.size() > 1 ? host.name + ": " : "";
     switch (feature->absent.reason) {
-      case Reason::permission:
-        return prefix + "no permission to read the processes of other users (see doctor)";
-      case Reason::disabled:
-        return prefix + "processes are not read: collector fdinfo is off";
-      case Reason::kernel:
-        return prefix + "the kernel does not report processes";
-      default:
-        break;
+      case Reason::permission: return prefix + "no permission to read the processes of other users (see doctor)";
+      case Reason::disabled: return prefix + "processes are not read: collector fdinfo is off";
+      case Reason::kernel: return prefix + "the kernel does not report processes";
+      default: break;
     }
   }
   return "";

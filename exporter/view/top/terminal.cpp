@@ -127,31 +127,19 @@ struct Look {
 // Readable on dark and on bright backgrounds; without colours the attributes remain.
 Look look_of(Style style) {
   switch (style) {
-    case Style::plain:
-      return {-1, A_NORMAL};
-    case Style::dim:
-      return {-1, A_DIM};
-    case Style::strong:
-      return {-1, A_BOLD};
+    case Style::plain: return {-1, A_NORMAL};
+    case Style::dim: return {-1, A_DIM};
+    case Style::strong: return {-1, A_BOLD};
     case Style::bar_title:
-    case Style::selected:
-      return {-1, A_REVERSE};
-    case Style::good:
-      return {COLOR_GREEN, A_NORMAL};
-    case Style::warning:
-      return {COLOR_YELLOW, A_BOLD};
-    case Style::alarm:
-      return {COLOR_RED, A_BOLD};
-    case Style::render:
-      return {COLOR_BLUE, A_BOLD};
-    case Style::copy:
-      return {COLOR_WHITE, A_NORMAL};
-    case Style::video:
-      return {COLOR_GREEN, A_NORMAL};
-    case Style::video_enhance:
-      return {COLOR_YELLOW, A_NORMAL};
-    case Style::compute:
-      return {COLOR_MAGENTA, A_NORMAL};
+    case Style::selected: return {-1, A_REVERSE};
+    case Style::good: return {COLOR_GREEN, A_NORMAL};
+    case Style::warning: return {COLOR_YELLOW, A_BOLD};
+    case Style::alarm: return {COLOR_RED, A_BOLD};
+    case Style::render: return {COLOR_BLUE, A_BOLD};
+    case Style::copy: return {COLOR_WHITE, A_NORMAL};
+    case Style::video: return {COLOR_GREEN, A_NORMAL};
+    case Style::video_enhance: return {COLOR_YELLOW, A_NORMAL};
+    case Style::compute: return {COLOR_MAGENTA, A_NORMAL};
   }
   return {-1, A_NORMAL};
 }

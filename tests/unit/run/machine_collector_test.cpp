@@ -83,16 +83,10 @@ class WholeCollector final : public MachineCollector {
     ++script->collected;
     out.add(kRuns, Count{static_cast<double>(++runs_)});
     switch (script->act) {
-      case Script::Act::work:
-        break;
-      case Script::Act::refuse:
-        out.absent(kWhole, {Reason::permission, EACCES});
-        return;
-      case Script::Act::throw_it:
-        throw std::runtime_error("a bug");
-      case Script::Act::hang:
-        script->release.get_future().wait();
-        return;
+      case Script::Act::work: break;
+      case Script::Act::refuse: out.absent(kWhole, {Reason::permission, EACCES}); return;
+      case Script::Act::throw_it: throw std::runtime_error("a bug");
+      case Script::Act::hang: script->release.get_future().wait(); return;
     }
     out.available(kWhole);
     out.add(kAlarms, Count{static_cast<double>(pass.facts().take<Alarm>().size())});

@@ -66,19 +66,11 @@ class ShakyCollector final : public Collector {
     ++script->collected;
     switch (script->act) {
       case Script::Act::work:
-      case Script::Act::throw_when_made:
-        break;
-      case Script::Act::refuse:
-        out.absent(kShakyFeature, {Reason::permission, EACCES});
-        return;
-      case Script::Act::fail:
-        out.failed({std::make_error_code(std::errc::io_error), "sys/some/file"});
-        return;
-      case Script::Act::throw_it:
-        throw std::runtime_error("a bug");
-      case Script::Act::hang:
-        script->release.get_future().wait();
-        break;
+      case Script::Act::throw_when_made: break;
+      case Script::Act::refuse: out.absent(kShakyFeature, {Reason::permission, EACCES}); return;
+      case Script::Act::fail: out.failed({std::make_error_code(std::errc::io_error), "sys/some/file"}); return;
+      case Script::Act::throw_it: throw std::runtime_error("a bug");
+      case Script::Act::hang: script->release.get_future().wait(); break;
     }
     counter_.add(1);
     out.available(kShakyFeature);

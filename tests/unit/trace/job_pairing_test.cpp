@@ -393,14 +393,9 @@ TEST_CASE("every job that was submitted comes out once, whatever is lost") {
         course.submit(step, key, key % 5);
         ++submitted;
         break;
-      case 1:
-        course.hand_over(step, key);
-        break;
-      case 2:
-        course.end(step, key, key % 2 == 0);
-        break;
-      default:
-        course.depend(step, key, key + 1);
+      case 1: course.hand_over(step, key); break;
+      case 2: course.end(step, key, key % 2 == 0); break;
+      default: course.depend(step, key, key + 1);
     }
     CHECK(course.pairing.in_flight() <= 16);
   }

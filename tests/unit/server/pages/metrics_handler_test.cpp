@@ -366,14 +366,10 @@ TEST_CASE("requests that share a scrape share its page, one for each form") {
   int depth = 0;
   source.before_return = [&] {
     switch (++depth) {
-      case 1:
-        return handler.handle(plain, same);
-      case 2:
-        return handler.handle(packed, compressed);
-      case 3:
-        return handler.handle(open, other);
-      default:
-        return;
+      case 1: return handler.handle(plain, same);
+      case 2: return handler.handle(packed, compressed);
+      case 3: return handler.handle(open, other);
+      default: return;
     }
   };
   handler.handle(plain, first);

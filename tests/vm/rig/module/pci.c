@@ -74,21 +74,15 @@ static u8 writable(const struct fg_node *n, int off) {
   bool bridge = n->bridge;
 
   switch (off) {
-    case SRIOV_CAP + PCI_SRIOV_CTRL:
-      return PCI_SRIOV_CTRL_VFE | PCI_SRIOV_CTRL_MSE;
+    case SRIOV_CAP + PCI_SRIOV_CTRL: return PCI_SRIOV_CTRL_VFE | PCI_SRIOV_CTRL_MSE;
     case SRIOV_CAP + PCI_SRIOV_NUM_VF:
-    case SRIOV_CAP + PCI_SRIOV_SYS_PGSIZE:
-      return 0xff;
-    case PCI_COMMAND:
-      return 0x47;
-    case PCI_COMMAND + 1:
-      return 0x05;
+    case SRIOV_CAP + PCI_SRIOV_SYS_PGSIZE: return 0xff;
+    case PCI_COMMAND: return 0x47;
+    case PCI_COMMAND + 1: return 0x05;
     case PCI_CACHE_LINE_SIZE:
     case PCI_LATENCY_TIMER:
-    case PCI_INTERRUPT_LINE:
-      return 0xff;
-    case PM_CAP + PCI_PM_CTRL:
-      return n->cfg[PM_CAP] == PCI_CAP_ID_PM ? 0x03 : 0;
+    case PCI_INTERRUPT_LINE: return 0xff;
+    case PM_CAP + PCI_PM_CTRL: return n->cfg[PM_CAP] == PCI_CAP_ID_PM ? 0x03 : 0;
   }
   if (bridge && off >= PCI_PRIMARY_BUS && off <= PCI_SUBORDINATE_BUS) return 0xff;
   if (bridge && off == PCI_BRIDGE_CONTROL) return 0xff;

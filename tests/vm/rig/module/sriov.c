@@ -60,12 +60,9 @@ static ssize_t profile_show(struct kobject *k, struct kobj_attribute *a, char *b
   if (ret < 0) return ret;
   if (ret > 0) return strlen(buf);
   switch (f->what) {
-    case P_QUANTUM:
-      return sysfs_emit(buf, "%u\n", fn->quantum_ms);
-    case P_PREEMPT:
-      return sysfs_emit(buf, "%u\n", fn->preempt_us);
-    case P_VRAM:
-      return sysfs_emit(buf, "%llu\n", fn->vram);
+    case P_QUANTUM: return sysfs_emit(buf, "%u\n", fn->quantum_ms);
+    case P_PREEMPT: return sysfs_emit(buf, "%u\n", fn->preempt_us);
+    case P_VRAM: return sysfs_emit(buf, "%llu\n", fn->vram);
   }
   for (i = 0; i < (f->fn ? 2 : 3); i++)
     n += sysfs_emit_at(buf, n, fn->priority == i ? "%s[%s]" : "%s%s", i ? " " : "", priority_name[i]);

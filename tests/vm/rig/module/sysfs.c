@@ -59,30 +59,18 @@ static u64 field_value(struct fg_gpu *g, const struct fg_file *f, int n) {
   struct fg_gt *gt = &g->gt[n];
 
   switch (f->field) {
-    case F_NUM:
-      return f->arg;
-    case F_ACT:
-      return fg_act_mhz(g, n);
-    case F_CUR:
-      return gt->req;
-    case F_BOOST:
-      return gt->boost;
-    case F_MAX:
-      return gt->max;
-    case F_MIN:
-      return gt->min;
-    case F_RP0:
-      return g->d->rp0[n];
-    case F_RP1:
-      return g->d->rp1[n];
-    case F_RPN:
-      return g->d->rpn[n];
-    case F_RC6_MS:
-      return div_s64(fg_val(&gt->rc6_i, fg_now(g), FG_BP_TO_NS), 1000000);
-    case F_THR_STATUS:
-      return !!gt->throttle;
-    case F_THR:
-      return gt->throttle >> f->arg & 1;
+    case F_NUM: return f->arg;
+    case F_ACT: return fg_act_mhz(g, n);
+    case F_CUR: return gt->req;
+    case F_BOOST: return gt->boost;
+    case F_MAX: return gt->max;
+    case F_MIN: return gt->min;
+    case F_RP0: return g->d->rp0[n];
+    case F_RP1: return g->d->rp1[n];
+    case F_RPN: return g->d->rpn[n];
+    case F_RC6_MS: return div_s64(fg_val(&gt->rc6_i, fg_now(g), FG_BP_TO_NS), 1000000);
+    case F_THR_STATUS: return !!gt->throttle;
+    case F_THR: return gt->throttle >> f->arg & 1;
   }
   return 0;
 }
@@ -131,17 +119,10 @@ static ssize_t store(struct fg_file *f, const char *buf, size_t len) {
   if (kstrtou32(buf, 0, &v)) return -EINVAL;
   if (v < g->d->rpn[n] || v > g->d->rp0[n]) return -EINVAL;
   switch (f->field) {
-    case F_BOOST:
-      gt->boost = v;
-      break;
-    case F_MAX:
-      gt->max = v;
-      break;
-    case F_MIN:
-      gt->min = v;
-      break;
-    default:
-      return -EPERM;
+    case F_BOOST: gt->boost = v; break;
+    case F_MAX: gt->max = v; break;
+    case F_MIN: gt->min = v; break;
+    default: return -EPERM;
   }
   return len;
 }
