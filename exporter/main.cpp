@@ -10,7 +10,7 @@
 #include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "igpu/option.h"
+#include "igpu/options.h"
 #include "platform/own_process.h"
 #include "platform/regular_file.h"
 #include "server/sandbox/privileges.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "igpu/option.h"
+#include "igpu/options.h"
 #include "igpu/units.h"
 
 // The kinds of options that a collector declares, and their values. To add one:

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "igpu/message_with_fd.h"
+#include "igpu/unique_fd.h"
 
 namespace igpu {
 namespace {

@@ -12,7 +12,6 @@
 #include <optional>
 #include <utility>
 
-#include "igpu/message_with_fd.h"
 #include "igpu/unique_fd.h"
 #include "machine/filesystem.h"
 #include "machine/perf_events.h"

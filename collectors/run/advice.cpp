@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/scan.h"
-#include "igpu/missing.h"
+#include "igpu/feature.h"
 #include "machine/linux_errors.h"
 #include "run/findings.h"
 

@@ -15,7 +15,7 @@
 #include "fake/capture/masks.h"
 #include "fake/capture/passes.h"
 #include "run/machine_parts.h"
-#include "run/registry_metrics.h"
+#include "run/registry.h"
 
 namespace igpu {
 namespace {

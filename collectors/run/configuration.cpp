@@ -5,7 +5,6 @@
 #include "collector/shared/shared_options.h"
 #include "igpu/monitor.h"
 #include "run/registry.h"
-#include "run/registry_metrics.h"
 
 namespace igpu {
 namespace {

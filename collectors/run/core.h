@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/clients/client_finder.h"
 #include "kernel/clients/client_ledger.h"
+#include "kernel/clients/clients.h"
 #include "kernel/device/discovery.h"
 #include "metric/sample_sink.h"
 #include "run/findings.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "igpu/perf_opener.h"
+#include "igpu/monitor.h"
 #include "kernel/pmu/pmu_files.h"
 #include "machine/filesystem.h"
 #include "machine/perf_events.h"

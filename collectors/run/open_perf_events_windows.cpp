@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "igpu/job_recorder.h"
 #include "igpu/monitor.h"
-#include "igpu/perf_opener.h"
 
 // There are no perf events, and no events of jobs.
 namespace igpu {

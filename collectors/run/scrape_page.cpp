@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "igpu/missing.h"
+#include "igpu/feature.h"
 #include "run/findings.h"
-#include "run/registry_metrics.h"
+#include "run/registry.h"
 #include "run/run.h"
 
 namespace igpu {

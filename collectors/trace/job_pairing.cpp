@@ -6,7 +6,7 @@
 #include <charconv>
 #include <utility>
 
-#include "igpu/engine_class.h"
+#include "igpu/device.h"
 
 namespace igpu {
 namespace {

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "cli/options.h"
-#include "igpu/option.h"
+#include "igpu/options.h"
 #include "igpu/unique_fd.h"
 #include "text/text.h"
 

@@ -3,7 +3,7 @@
 #include <cctype>
 
 #include "cli/flags.h"
-#include "igpu/missing.h"
+#include "igpu/feature.h"
 #include "igpu/monitor.h"
 #include "platform/own_process.h"
 #include "text/text.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "igpu/log.h"
-#include "igpu/option.h"
+#include "igpu/options.h"
 #include "igpu/unique_fd.h"
 #include "platform/thread.h"
 

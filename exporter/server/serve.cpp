@@ -12,7 +12,6 @@
 #include "cli/options.h"
 #include "igpu/flight.h"
 #include "igpu/monitor.h"
-#include "igpu/perf_opener.h"
 #include "igpu/words.h"
 #include "platform/own_process.h"
 #include "platform/thread.h"

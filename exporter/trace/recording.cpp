@@ -20,7 +20,7 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
-#include "igpu/option.h"
+#include "igpu/options.h"
 #include "igpu/unique_fd.h"
 #include "platform/own_process.h"
 #include "platform/regular_file.h"

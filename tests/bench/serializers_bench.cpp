@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "metric/prometheus_families.h"
+#include "igpu/collectable.h"
 #include "support/sample_page.h"
 #include "view/format/text_writer.h"
 

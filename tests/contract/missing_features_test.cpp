@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "igpu/missing.h"
+#include "igpu/feature.h"
 #include "igpu/monitor.h"
 #include "server/doctor/doctor_report.h"
 #include "support/exposition_parser.h"

@@ -107,7 +107,7 @@ def check_words(binary, root, page):
     table = re.findall(r"^\| (\w+) \| ([A-Z]+) \| `(#\w+)` \| `(#\w+)` \| (\w+) \|", page, flags=re.M)
     classes = [row[0] for row in table]
     order = re.search(r"kClasses = \[(.*?)\]", script)[1].replace("'", "").split(", ")
-    names = re.search(r"kNames\[kEngineClasses\] = \{(.*?)\}", (root / "collectors/include/igpu/engine_class.h").read_text())[1]
+    names = re.search(r"kNames\[kEngineClasses\] = \{(.*?)\}", (root / "collectors/include/igpu/device.h").read_text())[1]
     titles = re.search(r"kTitles\{(\"RENDR.*?)\}", (root / "exporter/view/top/table.cpp").read_text())[1].replace('"', "").split(", ")
     check(classes == order == names.replace('"', "").split(", "), f"order of engine classes: {classes}, page {order}, model {names}")
     check([row[1] for row in table] == titles, f"titles of engine classes in top: {titles}")

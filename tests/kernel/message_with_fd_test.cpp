@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A message with a descriptor, and what another process may send instead.
-#include "igpu/message_with_fd.h"
-
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +9,8 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+
+#include "igpu/unique_fd.h"
 
 using namespace igpu;
 

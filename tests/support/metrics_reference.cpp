@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "igpu/missing.h"
+#include "igpu/feature.h"
 #include "igpu/monitor.h"
 #include "server/self/own_metrics.h"
 #include "text/text.h"

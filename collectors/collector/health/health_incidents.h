@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "igpu/engine_class.h"
+#include "igpu/device.h"
 #include "igpu/units.h"
 #include "kernel/faults/fault_text.h"
 

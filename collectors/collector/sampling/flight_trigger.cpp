@@ -7,8 +7,8 @@
 
 #include "base/scan.h"
 #include "collector/sampling/flight_recorder.h"
+#include "igpu/device.h"
 #include "igpu/duration.h"
-#include "igpu/engine_class.h"
 
 namespace igpu::sampling {
 namespace {

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
 
 #include <memory>
+#include <vector>
 
 #include "igpu/monitor.h"
+#include "igpu/page.h"
 
 namespace igpu {
 
@@ -18,5 +21,9 @@ namespace igpu {
 //
 // An exposer keeps only weak references: hold the returned pointer. monitor must outlive it. Collect() never throws.
 std::shared_ptr<prometheus::Collectable> collectable(Monitor& monitor);
+
+// Converts a page to prometheus-cpp's data model, for programs that serve their own metrics with it. An info metric
+// becomes a gauge (the model has no info type); names keep their suffixes; labels without a value are omitted.
+std::vector<prometheus::MetricFamily> to_prometheus_families(const PageView& page);
 
 }  // namespace igpu

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -51,5 +53,23 @@ struct Gpu {
 // Whether readings of the processor package (RAPL, memory controllers, the package's temperature, the PMU without an
 // address) are reported for this GPU: for an integrated one, once, and not again for its virtual functions.
 inline bool stands_for_package(const Gpu& gpu) { return gpu.kind == GpuKind::integrated && !gpu.virtual_function; }
+
+// The number of a GPU in every view: 1 of card1. position: its place among the GPUs, which counts if it has no card.
+inline std::size_t number_of(const Gpu& gpu, std::size_t position) {
+  constexpr std::size_t kDigits = 4;  // after "card"
+  if (gpu.card.size() > kDigits)
+    (void)std::from_chars(gpu.card.data() + kDigits, gpu.card.data() + gpu.card.size(), position);
+  return position;
+}
+
+// The numbers are those of both uapis (i915_drm.h enum drm_i915_gem_engine_class, xe_drm.h DRM_XE_ENGINE_CLASS_*).
+enum class EngineClass : std::uint8_t { render = 0, copy = 1, video = 2, video_enhance = 3, compute = 4 };
+inline constexpr std::size_t kEngineClasses = 5;
+
+// Value of the label "class" in the metrics.
+constexpr std::string_view to_string(EngineClass engine_class) {
+  constexpr std::string_view kNames[kEngineClasses] = {"render", "copy", "video", "video_enhance", "compute"};
+  return kNames[static_cast<std::size_t>(engine_class)];
+}
 
 }  // namespace igpu

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "igpu/device.h"
-#include "igpu/engine_class.h"
 #include "igpu/export.h"
 #include "igpu/reading.h"
 #include "igpu/units.h"

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-// Quantities in base units. Native units of the kernel (microjoules, MHz, ticks, millidegrees) stop in source/;
+// Quantities in base units. Native units of the kernel (microjoules, MHz, ticks, millidegrees) stop in kernel/;
 // from there on a quantity is one of these types, and a metric accepts only its own unit.
 namespace igpu {
 
@@ -21,57 +23,33 @@ struct Quantity {
 };
 
 namespace unit {
-struct Seconds {
-  static constexpr std::string_view kSuffix = "seconds";
+template <std::size_t Size>
+struct Suffix {
+  // NOLINTNEXTLINE(google-explicit-constructor): a template's argument is the literal itself
+  consteval Suffix(const char (&suffix)[Size]) { std::copy_n(suffix, Size, text); }
+  char text[Size];
 };
-struct Bytes {
-  static constexpr std::string_view kSuffix = "bytes";
+template <Suffix S>
+struct Named {
+  static constexpr std::string_view kSuffix{S.text};
 };
-struct BytesPerSecond {
-  static constexpr std::string_view kSuffix = "bytes_per_second";
-};
-struct Hertz {
-  static constexpr std::string_view kSuffix = "hertz";
-};
-struct Joules {
-  static constexpr std::string_view kSuffix = "joules";
-};
-struct Watts {
-  static constexpr std::string_view kSuffix = "watts";
-};
-struct Celsius {
-  static constexpr std::string_view kSuffix = "celsius";
-};
-struct Volts {
-  static constexpr std::string_view kSuffix = "volts";
-};
-struct Amperes {
-  static constexpr std::string_view kSuffix = "amperes";
-};
-struct Ratio {
-  static constexpr std::string_view kSuffix = "ratio";
-};
-struct Rpm {
-  static constexpr std::string_view kSuffix = "rpm";
-};
-struct Cycles {
-  static constexpr std::string_view kSuffix = "cycles";
-};
-struct Ticks {
-  static constexpr std::string_view kSuffix = "ticks";
-};
-struct Lanes {
-  static constexpr std::string_view kSuffix = "lanes";
-};
-struct TransfersPerSecond {
-  static constexpr std::string_view kSuffix = "transfers_per_second";
-};
-struct Count {
-  static constexpr std::string_view kSuffix = "";
-};
-struct Flag {
-  static constexpr std::string_view kSuffix = "";
-};
+struct Seconds : Named<"seconds"> {};
+struct Bytes : Named<"bytes"> {};
+struct BytesPerSecond : Named<"bytes_per_second"> {};
+struct Hertz : Named<"hertz"> {};
+struct Joules : Named<"joules"> {};
+struct Watts : Named<"watts"> {};
+struct Celsius : Named<"celsius"> {};
+struct Volts : Named<"volts"> {};
+struct Amperes : Named<"amperes"> {};
+struct Ratio : Named<"ratio"> {};
+struct Rpm : Named<"rpm"> {};
+struct Cycles : Named<"cycles"> {};
+struct Ticks : Named<"ticks"> {};
+struct Lanes : Named<"lanes"> {};
+struct TransfersPerSecond : Named<"transfers_per_second"> {};
+struct Count : Named<""> {};
+struct Flag : Named<""> {};
 }  // namespace unit
 
 using Seconds = Quantity<unit::Seconds>;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/clients/client_finder.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -8,6 +6,7 @@
 
 #include "kernel/clients/client_scan.h"
 #include "kernel/clients/client_walk.h"
+#include "kernel/clients/clients.h"
 #include "kernel/clients/wddm_clients.h"
 #include "machine/device_users.h"
 

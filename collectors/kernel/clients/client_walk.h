@@ -14,8 +14,8 @@
 
 #include "base/scan.h"
 #include "igpu/reading.h"
-#include "kernel/clients/client_finder.h"
 #include "kernel/clients/client_scan.h"
+#include "kernel/clients/clients.h"
 #include "machine/filesystem.h"
 #include "machine/machine.h"
 

@@ -14,7 +14,7 @@
 #include "base/monotonic_counter.h"
 #include "igpu/reading.h"
 #include "igpu/units.h"
-#include "kernel/clients/client_finder.h"
+#include "kernel/clients/clients.h"
 #include "kernel/windows/wddm.h"
 #include "machine/machine.h"
 

@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "kernel/device/discovery.h"
-#include "kernel/device/intel_gpu_names.h"
 
 namespace igpu {
 namespace {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "igpu/device.h"
-#include "igpu/displays.h"
+#include "igpu/monitor.h"
 #include "machine/filesystem.h"
 #include "machine/gpu_adapters.h"
 #include "machine/machine.h"
@@ -76,5 +77,13 @@ std::vector<DisplayDevice> display_devices(const Directory& sys);
 bool is_named(const Gpu& gpu, std::string_view name);
 // "0000:00:02.0 (card0, renderD128), 0000:03:00.0 (card1, renderD129)".
 std::string list_of(const std::vector<Gpu>& gpus);
+
+// "Battlemage G21 [Arc B580]": code name and marketing name, if any, in the style of pci.ids. For systems whose pci.ids
+// is older than the GPU (Debian 12's is from 2023). Returns "" for an id that is not in the table.
+//
+// Covers every id of include/drm/intel/pciids.h (Linux 7.0) from Ice Lake on, and older ones from Broadwell on that
+// Debian 12's pci.ids lacks. Marketing names: Mesa's include/pci_ids/iris_pci_ids.h, those of cards also pci.ids. A GPU
+// without one has its code name alone.
+std::string_view intel_gpu_name(std::uint16_t device_id);
 
 }  // namespace igpu

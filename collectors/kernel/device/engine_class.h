@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "igpu/engine_class.h"
+#include "igpu/device.h"
 
 // What the kernel's interfaces call the engine classes.
 namespace igpu {

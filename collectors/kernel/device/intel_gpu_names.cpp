@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/device/intel_gpu_names.h"
-
 #include <algorithm>
 #include <array>
 #include <iterator>
+
+#include "kernel/device/discovery.h"
 
 namespace igpu {
 namespace {

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "igpu/device.h"
-#include "igpu/engine_class.h"
 #include "kernel/faults/kernel_records.h"
 
 // Parses what i915 and xe write into the kernel log about faults, from Linux 5.10 on: gt/intel_reset.c,

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "igpu/missing.h"
+#include "igpu/feature.h"
 #include "igpu/words.h"
 #include "platform/own_process.h"
 #include "server/doctor/doctor_report.h"

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "igpu/gpu_number.h"
+#include "igpu/device.h"
 #include "text/text.h"
 #include "view/format/csv_rows.h"
 #include "view/format/json_writer.h"

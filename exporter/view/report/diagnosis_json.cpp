@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "igpu/missing.h"
+#include "igpu/feature.h"
 #include "text/text.h"
 #include "view/report/fixes.h"
 #include "view/report/gpu_summary.h"

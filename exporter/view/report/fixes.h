@@ -11,7 +11,6 @@
 
 #include "igpu/device.h"
 #include "igpu/feature.h"
-#include "igpu/missing.h"
 #include "igpu/model.h"
 #include "view/format/json_writer.h"
 

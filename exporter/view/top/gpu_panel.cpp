@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "igpu/gpu_number.h"
+#include "igpu/device.h"
 #include "igpu/words.h"
 #include "text/text.h"
 #include "view/report/gpu_summary.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "metric/prometheus_families.h"
-
 #include <doctest/doctest.h>
 
 #include <array>
 #include <cmath>
 #include <cstdint>
+
+#include "igpu/collectable.h"
 
 TEST_SUITE_BEGIN("prometheus_families");
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/clients/client_finder.h"
+#include "kernel/clients/clients.h"
 #include "support/proc_tree.h"
 
 using namespace igpu;

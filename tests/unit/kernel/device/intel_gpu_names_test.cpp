@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/device/intel_gpu_names.h"
 
 #include <doctest/doctest.h>
 
