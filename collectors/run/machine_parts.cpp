@@ -8,7 +8,7 @@
 
 #include "fake/capture/passes.h"
 #include "fake/simulation/simulation.h"
-#include "igpu/monitor.h"
+#include "igpu/displays.h"
 #include "kernel/device/discovery.h"
 #include "machine/gpu_adapters.h"
 

@@ -127,6 +127,7 @@ class Monitor {
 
 // For a program that opens perf events in another process, so that the process with the monitor needs neither the
 // privilege nor the system call. The two share a socket pair (SOCK_SEQPACKET).
+//
 // For the other process: what opens perf events on request until the other end of the socket is closed, and only those
 // of PMUs that collectors read. sysfs_root is opened at once: the process may have another root folder afterwards.
 // Throws std::system_error if it is not a directory.
@@ -134,16 +135,5 @@ std::function<void(int socket)> perf_opener(const std::string& sysfs_root);
 
 // As open_early(options), for a monitor that requests its perf events over this socket, which must stay open.
 std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options, int perf_opener);
-
-// A PCI device with DRM nodes, whatever its vendor and driver. Names as in Gpu.
-struct DisplayDevice {
-  std::string address, pci_path;
-  std::string card, render_node;  // "" if there is none
-  std::uint16_t vendor = 0, device_id = 0;
-};
-
-// The devices of the machine that the options name, by card. A device that cannot be read is left out. Throws
-// OptionError.
-std::vector<DisplayDevice> display_devices(const MonitorOptions& options);
 
 }  // namespace igpu

@@ -47,6 +47,7 @@ struct MonitorOptions {
 
 // What can be set. Each option of a collector is declared once, beside the collector; the command line, the
 // environment, --help, METRICS.md and the tests read these descriptors.
+//
 // Type-erased: what a program needs to offer the option and to check a value. Static storage duration.
 class OptionDescriptor {
  public:

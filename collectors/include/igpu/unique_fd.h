@@ -37,6 +37,7 @@ using UniqueFd = UniqueNumber<close_fd>;
 
 // One message over a Unix socket that keeps messages apart (SOCK_SEQPACKET), with at most one descriptor: SCM_RIGHTS of
 // unix(7). The kernel leaves the descriptor out if the receiver's limit of open files is reached.
+//
 // fd: -1 for none. False: the message was not sent; errno says why.
 bool send_with_fd(int socket, const void* message, std::size_t size, int fd);
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "igpu/device.h"
-#include "igpu/monitor.h"
+#include "igpu/displays.h"
 #include "machine/filesystem.h"
 #include "machine/gpu_adapters.h"
 #include "machine/machine.h"

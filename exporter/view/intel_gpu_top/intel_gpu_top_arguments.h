@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "igpu/device.h"
-#include "igpu/monitor.h"
+#include "igpu/displays.h"
 #include "igpu/units.h"
 #include "view/format/intel_gpu_top_output.h"
 

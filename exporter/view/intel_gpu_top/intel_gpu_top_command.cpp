@@ -16,6 +16,7 @@
 #include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "igpu/displays.h"
 #include "igpu/feature.h"
 #include "igpu/monitor.h"
 #include "igpu/unique_fd.h"
