@@ -7,7 +7,7 @@
 
 #include "fake/capture/bug_files.h"
 #include "fuzz/fuzz_target.h"
-#include "kernel/device/pci_address.h"
+#include "kernel/device/drm_nodes.h"
 #include "kernel/faults/fault_text.h"
 #include "kernel/faults/kernel_records.h"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "fuzz/fuzz_target.h"
-#include "kernel/device/pci_address.h"
+#include "kernel/device/drm_nodes.h"
 #include "kernel/faults/queue_fault_events.h"
 
 FUZZ_TARGET(queue_faults) {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.h"
-#include "kernel/device/pci_address.h"
+#include "kernel/device/drm_nodes.h"
 #include "kernel/sriov/sriov_files.h"
 #include "kernel/sriov/vfio_holders.h"
 

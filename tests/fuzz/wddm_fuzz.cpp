@@ -6,7 +6,7 @@
 #include "fuzz/fuzz_target.h"
 #include "kernel/clients/wddm_clients.h"
 #include "kernel/device/discovery.h"
-#include "kernel/device/pci_address.h"
+#include "kernel/device/drm_nodes.h"
 #include "support/fake_gpu_adapters.h"
 #include "support/test_machine.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/scan.h"
 #include "collector/health/health_device.h"
-#include "kernel/device/pci_address.h"
+#include "kernel/device/drm_nodes.h"
 
 namespace igpu {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "base/scan.h"
 #include "igpu/reading.h"
-#include "kernel/device/pci_address.h"
+#include "kernel/device/drm_nodes.h"
 #include "machine/filesystem.h"
 
 namespace igpu {

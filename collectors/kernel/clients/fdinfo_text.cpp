@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "base/scan.h"
+#include "kernel/device/drm_nodes.h"
 #include "kernel/device/npus.h"
-#include "kernel/device/pci_address.h"
 
 namespace igpu {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "base/scan.h"
 #include "kernel/device/drm_nodes.h"
-#include "kernel/device/pci_address.h"
 
 namespace igpu {
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/scan.h"
+#include "kernel/device/drm_nodes.h"
 #include "kernel/device/engine_class.h"
-#include "kernel/device/pci_address.h"
 
 namespace igpu {
 namespace {

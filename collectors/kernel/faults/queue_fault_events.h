@@ -10,7 +10,7 @@
 #include <span>
 
 #include "igpu/units.h"
-#include "kernel/device/pci_address.h"
+#include "kernel/device/drm_nodes.h"
 #include "kernel/faults/fault_text.h"
 #include "machine/bpf/fault_slots.h"
 

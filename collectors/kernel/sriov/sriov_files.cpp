@@ -8,7 +8,7 @@
 
 #include "base/scan.h"
 #include "kernel/clients/drm_descriptor.h"
-#include "kernel/device/pci_address.h"
+#include "kernel/device/drm_nodes.h"
 #include "kernel/pmu/engine_events.h"
 #include "machine/linux_errors.h"
 

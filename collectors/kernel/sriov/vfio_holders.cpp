@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/scan.h"
-#include "kernel/device/pci_address.h"
+#include "kernel/device/drm_nodes.h"
 
 namespace igpu {
 namespace {
