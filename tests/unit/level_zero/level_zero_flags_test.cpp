@@ -23,14 +23,14 @@ Options options(const Words& words) {
   return options_from(line);
 }
 
-LevelZeroArguments level_zero(const Words& words) { return options(words).level_zero; }
+LevelZeroArguments level_zero_arguments(const Words& words) { return options(words).level_zero; }
 
 }  // namespace
 
 TEST_SUITE_BEGIN("level zero flags");
 
 TEST_CASE("what follows -- is the program, whatever it looks like") {
-  const auto arguments = level_zero(
+  const auto arguments = level_zero_arguments(
       {"run", "--csv", "a.csv", "--report=r.html", "--stacks", "4", "--fail-on-leak", "--", "--csv", "list", "--"});
   CHECK(arguments.action == "run");
   CHECK(arguments.csv == "a.csv");
@@ -41,17 +41,17 @@ TEST_CASE("what follows -- is the program, whatever it looks like") {
 }
 
 TEST_CASE("without -- the first word that is no flag begins the program, and its flags are its own") {
-  const auto arguments = level_zero({"run", "--stacks=2", "llama-server", "--fail-on-leak"});
+  const auto arguments = level_zero_arguments({"run", "--stacks=2", "llama-server", "--fail-on-leak"});
   CHECK(arguments.program == Words{"llama-server", "--fail-on-leak"});
   CHECK_FALSE(arguments.fail_on_leak);
 }
 
 TEST_CASE("files of report and csv") {
-  const auto arguments = level_zero({"report", "a.csv", "--html", "r.html", "--", "--b.csv"});
+  const auto arguments = level_zero_arguments({"report", "a.csv", "--html", "r.html", "--", "--b.csv"});
   CHECK(arguments.files == Words{"a.csv", "--b.csv"});
-  CHECK(level_zero({"report", "a.csv", "--html", "r.html", "b.csv"}).files == Words{"a.csv", "b.csv"});
-  CHECK(level_zero({"report", "--calls", "a.log"}).calls);
-  CHECK(level_zero({"csv", "a.log", "a.csv"}).files.size() == 2);
+  CHECK(level_zero_arguments({"report", "a.csv", "--html", "r.html", "b.csv"}).files == Words{"a.csv", "b.csv"});
+  CHECK(level_zero_arguments({"report", "--calls", "a.log"}).calls);
+  CHECK(level_zero_arguments({"csv", "a.log", "a.csv"}).files.size() == 2);
 }
 
 TEST_CASE("the folder of the pages is a flag of all commands, which its actions name, too") {
@@ -74,7 +74,7 @@ TEST_CASE("what cannot be meant is refused") {
         Words{"report", "--csv", "f", "g"}, Words{"csv"}, Words{"csv", "a", "b", "c"}, Words{"list", "more"},
         Words{"clean", "--all"}}) {
     CAPTURE(words.back());
-    CHECK_THROWS_AS(level_zero(words), UsageError);
+    CHECK_THROWS_AS(level_zero_arguments(words), UsageError);
   }
 }
 
