@@ -230,7 +230,7 @@ void add_conditional_calls(Rules& rules, std::span<const int> receivers) {
   rules.allow(SCMP_SYS(bpf), {is_int(0, BPF_ITER_CREATE)});
   // Queries of render nodes, which submit no work to the GPU.
   for (const scmp_datum_t request : kGpuQueries) rules.allow(SCMP_SYS(ioctl), {is_int(1, request)});
-  for (const scmp_datum_t request : {FIONBIO, FIONREAD, TCGETS})  // TCGETS: isatty()
+  for (const int request : {FIONBIO, FIONREAD, TCGETS})  // TCGETS: isatty()
     rules.allow(SCMP_SYS(ioctl), {is_int(1, request)});
 
   // A thread may restrict itself further, as threads that serve clients do, but no other thread.
