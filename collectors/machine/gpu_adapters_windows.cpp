@@ -252,8 +252,8 @@ class SystemAdapters final : public GpuAdapters {
     entry.dwSize = sizeof entry;
     for (BOOL more = ::Process32FirstW(snapshot, &entry); more && all.processes.size() < kMostProcesses;
          more = ::Process32NextW(snapshot, &entry)) {
-      // 0 is what runs while no process does.
-      if (entry.th32ProcessID != 0) all.processes.push_back(describe(entry));
+      if (entry.th32ProcessID == 0) continue;  // what runs while no process does
+      if (auto process = describe(entry)) all.processes.push_back(*std::move(process));
     }
     ::CloseHandle(snapshot);
     return all;
@@ -266,13 +266,14 @@ class SystemAdapters final : public GpuAdapters {
     std::weak_ptr<GpuAdapter> adapter;  // that collectors share while they read it
   };
 
-  static AdapterProcess describe(const PROCESSENTRY32W& entry) {
+  // nullopt: it has ended since it was listed.
+  static std::optional<AdapterProcess> describe(const PROCESSENTRY32W& entry) {
     AdapterProcess process;
     process.pid = entry.th32ProcessID;
     process.name = utf8(entry.szExeFile, std::size(entry.szExeFile));
     HANDLE handle = ::OpenProcess(PROCESS_QUERY_INFORMATION, FALSE, process.pid);
     if (!handle) handle = ::OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, process.pid);
-    if (!handle) return process;
+    if (!handle) return ::GetLastError() == ERROR_INVALID_PARAMETER ? std::nullopt : std::optional(std::move(process));
     process.handle = std::shared_ptr<void>(handle, [](void* it) { ::CloseHandle(it); });
     FILETIME started, ended, in_kernel, in_user;
     if (::GetProcessTimes(handle, &started, &ended, &in_kernel, &in_user)) {
