@@ -72,8 +72,9 @@ def one_place(version, recipes):
 
 def as_nobody(folder, *command, **more):
     run("chown", "-R", "nobody", folder)
+    mine = {name: value for name, value in os.environ.items() if name != "CCACHE_DIR"}  # which nobody may not write
     return run("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", *command, cwd=folder, check_status=False,
-               env={**os.environ, "HOME": folder, **more}, timeout=2400)
+               env={**mine, "HOME": folder, **more}, timeout=2400)
 
 
 def arch(version, folder, work):
