@@ -69,13 +69,13 @@ install_packages() {
 }
 
 # configure PRESET [OPTION...]: runs CMake unless it has run with these options and the presets have not changed since; other changes
-# CMake notices itself. An option that one script turned on stays on.
+# CMake notices itself. An option stays as it was set last.
 configure() {
   local done=build/$1/configured unity=-DIGPU_UNITY=ON option missing=()
   [[ $1 != debug && $1 != tidy ]] || unity=-DIGPU_UNITY=OFF  # for editing and checking single files
   [[ $done -nt CMakePresets.json ]] || rm -f "$done"
   for option in "$unity" "${@:2}"; do
-    grep -qsxF -e "$option" "$done" || missing+=("$option")
+    [[ $(grep -s -e "^${option%%=*}=" "$done" | tail -n 1) == "$option" ]] || missing+=("$option")
   done
   [[ ${#missing[@]} -gt 0 ]] || return 0
   cmake --preset "$1" "${missing[@]}" >&2 || return
