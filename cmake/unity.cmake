@@ -9,7 +9,7 @@
 # igpu_unity(target NAMESPACES): for tests. Each file is included in a namespace of its own, so names may repeat. The unit includes all
 #   headers first, outside these namespaces; CMake reads their names, and runs again when a file changes.
 option(IGPU_UNITY "Compile several files in one unit, for a build of everything: scripts turn it on" OFF)
-set(igpu_unit_bytes 90000)  # of source: larger units save little, and the last one would leave processors idle
+set(igpu_unit_bytes 150000)  # of source: larger units save little, and the last one would leave processors idle
 
 function(igpu_unity target)
   if(NOT IGPU_UNITY)

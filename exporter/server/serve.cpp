@@ -35,6 +35,8 @@
 namespace igpu::exporter {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 using std::chrono::milliseconds;
 
 // Clients, perf events and the scan of /proc share one limit; the low default is for programs that use select().
@@ -119,7 +121,6 @@ void request_flight(Flights* flights, Log& log) {
 // connections make progress, and asks for a flight at each SIGUSR1.
 int wait_for_end(TerminationSignals& signals, const ServiceNotifier& service, ScrapeSource& source, Listener& listener,
                  Flights* flights, Log& log) {
-  using Clock = std::chrono::steady_clock;
   const auto interval = service.watchdog_interval();
   auto due = interval ? Clock::now() + *interval : Clock::time_point::max();
   bool was_alive = true;

@@ -21,7 +21,7 @@ namespace igpu::test {
 
 namespace {
 
-using Kind = ArchiveEntry::Kind;
+using EntryKind = ArchiveEntry::Kind;
 
 constexpr std::string_view kFirstLine = "# machine archive, version 1";
 constexpr std::string_view kNameIndent = "  ";
@@ -197,7 +197,7 @@ class ArchiveParser {
     check_directory(directory_);
     imply_directory(directory_);
     if (!opened_.insert(directory_).second) throw std::runtime_error("second entry of " + directory_);
-    entries_.push_back({Kind::directory, directory_, "", mode});
+    entries_.push_back({EntryKind::directory, directory_, "", mode});
   }
 
   // "name", "name = value", "name -> target", each with a mode in brackets after the name
@@ -217,7 +217,7 @@ class ArchiveParser {
     if (rest == " =" || rest.starts_with(" = ")) {
       entry.content = read_line(rest == " =" ? std::string_view() : rest.substr(3));
     } else if (rest.starts_with(" -> ")) {
-      entry.kind = Kind::link;
+      entry.kind = EntryKind::link;
       entry.content = unescaped(rest.substr(4));
       if (entry.mode) throw std::runtime_error("a link has no mode");
       check_target(entry.path, entry.content);
@@ -225,7 +225,7 @@ class ArchiveParser {
       throw std::runtime_error("after the name comes =, -> or nothing");
     }
     if (!kinds_.emplace(entry.path, entry.kind).second) throw std::runtime_error("second entry of " + entry.path);
-    const bool has_lines = entry.kind == Kind::file && rest.empty();
+    const bool has_lines = entry.kind == EntryKind::file && rest.empty();
     entries_.push_back(std::move(entry));
     if (has_lines) lines_to_ = &entries_.back().content;
   }
@@ -252,9 +252,9 @@ class ArchiveParser {
   // The path and all above it are directories now, and stay so.
   void imply_directory(std::string_view path) {
     for (; !path.empty(); path = parent_of(path)) {
-      const auto [it, added] = kinds_.emplace(std::string(path), Kind::directory);
-      if (!added && it->second != Kind::directory)
-        throw std::runtime_error(it->first + " is " + (it->second == Kind::link ? "a link" : "a file") +
+      const auto [it, added] = kinds_.emplace(std::string(path), EntryKind::directory);
+      if (!added && it->second != EntryKind::directory)
+        throw std::runtime_error(it->first + " is " + (it->second == EntryKind::link ? "a link" : "a file") +
                                  " and cannot hold entries");
     }
   }
@@ -264,7 +264,7 @@ class ArchiveParser {
   std::size_t number_ = 0;
   std::string directory_;
   std::set<std::string> opened_;
-  std::map<std::string, Kind> kinds_;
+  std::map<std::string, EntryKind> kinds_;
   MachineArchive entries_;
   std::string* lines_to_ = nullptr;  // content of the last entry; set again whenever entries_ grows
 };
@@ -323,7 +323,7 @@ std::string format_archive(MachineArchive archive) {
             [](const ArchiveEntry& a, const ArchiveEntry& b) { return a.path < b.path; });
   std::map<std::string, Directory> directories;
   for (const ArchiveEntry& entry : archive) {
-    if (entry.kind == Kind::directory) {
+    if (entry.kind == EntryKind::directory) {
       directories[entry.path].mode = entry.mode;
     } else {
       directories[std::string(parent_of(entry.path))].entries.push_back(&entry);
@@ -338,7 +338,7 @@ std::string format_archive(MachineArchive archive) {
     out += "\n" + written_directory(path) + written_mode(directory.mode) + "\n";
     for (const ArchiveEntry* entry : directory.entries) {
       out += std::string(kNameIndent) + escaped(name_of(entry->path), true) + written_mode(entry->mode);
-      if (entry->kind == Kind::link) {
+      if (entry->kind == EntryKind::link) {
         out += " -> " + escaped(entry->content, false) + "\n";
       } else {
         format_file(out, entry->content);
@@ -355,10 +355,10 @@ MachineArchive read_folder(const fs::path& folder) {
     ArchiveEntry entry;
     entry.path = path.lexically_relative(folder).string();
     if (found.is_symlink()) {
-      entry.kind = Kind::link;
+      entry.kind = EntryKind::link;
       entry.content = fs::read_symlink(path).string();
     } else if (found.is_directory()) {
-      entry.kind = Kind::directory;
+      entry.kind = EntryKind::directory;
       entry.mode = mode_worth_keeping(path);
     } else if (found.is_regular_file()) {
       entry.content = read_file(path);
@@ -375,13 +375,13 @@ void unpack(const MachineArchive& archive, const fs::path& folder) {
   for (const ArchiveEntry& entry : archive) {
     const fs::path path = folder / entry.path;
     refuse_link_above(folder, entry.path);
-    if (entry.kind == Kind::directory) {
+    if (entry.kind == EntryKind::directory) {
       fs::create_directories(path);
       continue;
     }
     fs::create_directories(path.parent_path());
     fs::remove(path);  // a link that is there would be followed
-    if (entry.kind == Kind::link) {
+    if (entry.kind == EntryKind::link) {
       fs::create_symlink(entry.content, path);
       continue;
     }
@@ -393,7 +393,7 @@ void unpack(const MachineArchive& archive, const fs::path& folder) {
   }
   // Last, since a directory's mode may forbid to write into it.
   for (const ArchiveEntry& entry : archive) {
-    if (entry.kind == Kind::directory && entry.mode) fs::permissions(folder / entry.path, fs::perms(*entry.mode));
+    if (entry.kind == EntryKind::directory && entry.mode) fs::permissions(folder / entry.path, fs::perms(*entry.mode));
   }
 }
 
@@ -423,7 +423,7 @@ fs::path machine_archive_path(std::string_view name) { return machines_folder() 
 
 std::string read_archived_file(std::string_view name, std::string_view path) {
   for (const ArchiveEntry& entry : parse_archive(read_file(machine_archive_path(name)))) {
-    if (entry.kind == Kind::file && entry.path == path) return entry.content;
+    if (entry.kind == EntryKind::file && entry.path == path) return entry.content;
   }
   throw std::runtime_error(std::string(name) + " has no " + std::string(path));
 }

@@ -57,7 +57,7 @@ class WatchedDirectory final : public ForwardingDirectory {
   std::shared_ptr<Facts> facts_;
 };
 
-class SteppingClock final : public Clock {
+class SteppingClock final : public igpu::Clock {
  public:
   Nanoseconds now() const override {
     now_ += step;

@@ -43,9 +43,10 @@ constexpr GaugeMetric<Flag, 1> kNpuSuspended{
     "intel_npu_runtime_suspended", "Whether the NPU is asleep (runtime power management).", {"device"}};
 constexpr CounterMetric<Count, 1> kRecoveries{
     "intel_npu_recoveries_total", "Times that the driver reset the NPU after a hang or an error.", {"device"}};
-constexpr CounterMetric<Joules, 1> kEnergy{
+constexpr CounterMetric<Joules, 1> kNpuEnergy{
     "intel_npu_energy_joules_total", "Energy that the NPU has used.", {"device"}};
-constexpr GaugeMetric<Watts, 1> kPower{"intel_npu_power_watts", "Mean power of the NPU over the window.", {"device"}};
+constexpr GaugeMetric<Watts, 1> kNpuPower{
+    "intel_npu_power_watts", "Mean power of the NPU over the window.", {"device"}};
 constexpr GaugeMetric<Celsius, 1> kNpuTemperature{
     "intel_npu_temperature_celsius", "Temperature of the NPU.", {"device"}};
 constexpr GaugeMetric<Bytes, 5> kProcessMemory{"intel_npu_process_memory_bytes",
@@ -129,7 +130,7 @@ class NpuCollector final : public MachineCollector {
       .in_snapshots = false,
       .reads_processes = true,
       .metrics = kListOf<MetricDescriptor, kNpuInfoMetric, kNpuBusy, kNpuBusyRatio, kNpuMemory, kNpuFrequency,
-                         kNpuSuspended, kRecoveries, kEnergy, kPower, kNpuTemperature, kProcessMemory>,
+                         kNpuSuspended, kRecoveries, kNpuEnergy, kNpuPower, kNpuTemperature, kProcessMemory>,
       .features = kListOf<FeatureDescriptor, kNpu, kBusyFeature, kNpuMemoryFeature, kNpuProcessesFeature,
                           kNpuFrequencyFeature, kRecoveriesFeature, kTelemetryFeature>,
       .options = kListOf<OptionDescriptor, kMaxProcesses, kPerProcess, kFinder>,
@@ -252,12 +253,12 @@ class NpuCollector final : public MachineCollector {
         device.energy.advance_bounded(values->energy, NpuTelemetry::kEnergyRange, kEnergyBound, begin, end);
     if (step == Advance::reset) device.power.restart();
     const std::uint64_t total = device.energy.total();
-    out.add(kEnergy, {address}, Joules{static_cast<double>(total) * NpuTelemetry::kEnergyUnit});
+    out.add(kNpuEnergy, {address}, Joules{static_cast<double>(total) * NpuTelemetry::kEnergyUnit});
     out.add(kNpuTemperature, {address}, values->temperature);
     if (step == Advance::held) return;
     if (const auto delta = device.power.advance(end, {total}))
       out.add(
-          kPower, {address},
+          kNpuPower, {address},
           Watts{static_cast<double>(delta->counts[0]) * NpuTelemetry::kEnergyUnit / to_seconds(delta->elapsed).value});
   }
 

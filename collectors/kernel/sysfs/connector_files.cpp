@@ -28,7 +28,7 @@ Reading<bool> read_word(const Directory& sys, const std::string& path, std::stri
   return unexpected(path);
 }
 
-Reading<std::uint64_t> read_id(const Directory& sys, const std::string& path) {
+Reading<std::uint64_t> read_connector_id(const Directory& sys, const std::string& path) {
   std::array<char, 64> buffer;
   const auto text = sys.read(path, buffer);
   if (!text) return text.propagate<std::uint64_t>();
@@ -57,7 +57,7 @@ Reading<std::vector<Connector>> read_connectors(const Directory& sys, const Gpu&
     const std::string path = card + "/" + prefix + name + "/";
     const auto connected = read_word(sys, path + "status", "connected", "disconnected");
     connectors.push_back({std::move(name), connected, read_word(sys, path + "enabled", "enabled", "disabled"),
-                          read_id(sys, path + "connector_id")});
+                          read_connector_id(sys, path + "connector_id")});
   }
   return connectors;
 }

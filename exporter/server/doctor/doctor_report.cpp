@@ -38,7 +38,7 @@ void add_title(std::string& out, const std::string& text, const std::string& dev
   out += '\n';
 }
 
-struct State {
+struct StateLine {
   std::string_view mark;         // first column
   std::string_view explanation;  // before the names
   bool (*includes)(const Finding&);
@@ -51,7 +51,7 @@ bool lacks(const Finding& finding, Reason reason) {
 constexpr std::string_view kNotInHardware = "this hardware does not have it: ";
 
 // One line each, by interest: what works, what is missing, what is absent by design.
-constexpr State kStates[] = {
+constexpr StateLine kStates[] = {
     {"ok", "", [](const Finding& finding) { return finding.available; }},
     {"MISSING", "not permitted: ", [](const Finding& finding) { return lacks(finding, Reason::permission); }},
     {"MISSING", "this kernel does not offer it: ",
@@ -65,7 +65,7 @@ constexpr State kStates[] = {
     {"-", kNotInHardware, [](const Finding& finding) { return lacks(finding, Reason::hardware); }}};
 
 void add_states(std::string& out, std::span<const Finding> findings, const std::string& device, bool of_function) {
-  for (const State& state : kStates) {
+  for (const StateLine& state : kStates) {
     const std::string_view explanation = of_function && state.explanation == kNotInHardware
                                              ? "a virtual function does not have it; it is read on the host: "
                                              : state.explanation;

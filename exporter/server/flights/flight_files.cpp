@@ -56,7 +56,7 @@ class Lines {
 
 constexpr std::size_t kMostFlights = 1000;
 
-std::string time_text(double seconds) {
+std::string date_text(double seconds) {
   if (!(seconds >= 0 && seconds < 1e11)) return "?";
   return utc_text(static_cast<std::time_t>(seconds), "%Y-%m-%d %H:%M:%SZ");
 }
@@ -195,7 +195,7 @@ std::string flight_table(std::span<const ListedFlight> flights) {
   Table table;
   table.add({"NUMBER", "TIME", "CAUSE", "DEVICE", "DETAIL", "MORE"});
   for (const ListedFlight& flight : flights)
-    table.add({std::to_string(flight.number), time_text(flight.time), flight.cause, flight.device, flight.detail,
+    table.add({std::to_string(flight.number), date_text(flight.time), flight.cause, flight.device, flight.detail,
                std::to_string(flight.more_events)});
   return table.text();
 }

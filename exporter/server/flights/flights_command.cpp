@@ -38,7 +38,7 @@ ScrapeTarget flights_of(const std::string& text) {
 }
 
 // The exporter that serves here with the same flags.
-std::string own_address(const Options& options) {
+std::string exporter_address(const Options& options) {
   const ListenAddress& address = options.listen_addresses.front();
   using Kind = ListenAddress::Kind;
   if (address.kind == Kind::unix_socket || address.port == 0)
@@ -101,7 +101,7 @@ int print_folder(const Options& options, const std::string& path) {
 }  // namespace
 
 int flights(const Options& options) {
-  const std::string place = options.operands.empty() ? own_address(options) : options.operands.front();
+  const std::string place = options.operands.empty() ? exporter_address(options) : options.operands.front();
   std::error_code error;
   if (!options.operands.empty() && std::filesystem::is_directory(place, error)) return print_folder(options, place);
   return print_remote(options, place);

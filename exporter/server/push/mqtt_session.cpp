@@ -133,7 +133,7 @@ Packet packet_of(const Header& header, std::string_view body) {
 constexpr std::size_t kMostUnacknowledged = 16;  // brokers accept at least 20
 constexpr seconds kPingAnswer{10};
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 }  // namespace
 
@@ -312,11 +312,12 @@ std::uint16_t Session::new_id() {
 std::string Session::refusal(std::uint8_t code) const {
   if (code == 1) return "the broker does not accept MQTT 3.1.1; enable this version in its configuration";
   if (code == 2)
-    return "the broker rejects the client id " + quoted(login_.client_id) + "; allow it in the broker's configuration";
+    return "the broker rejects the client id " + in_quotes(login_.client_id) +
+           "; allow it in the broker's configuration";
   if (code == 3) return "the broker is not available now; its log has the reason";
   if (code != 4 && code != 5)
     return "the broker refuses the login with code " + std::to_string(code) + "; its log has the reason";
-  return login_.user ? "the broker rejects the user " + quoted(login_.user->name) +
+  return login_.user ? "the broker rejects the user " + in_quotes(login_.user->name) +
                            " or the password; correct the credentials file, or the broker's list of users"
                      : "the broker requires a user and a password; put them into the credentials file";
 }

@@ -38,7 +38,7 @@ LayerOutcome failed(const char* call, const char* calls) {
 struct FreeCapabilities {
   void operator()(void* object) const { ::cap_free(object); }
 };
-using State = std::unique_ptr<std::remove_pointer_t<cap_t>, FreeCapabilities>;
+using CapabilityState = std::unique_ptr<std::remove_pointer_t<cap_t>, FreeCapabilities>;
 using Text = std::unique_ptr<char, FreeCapabilities>;
 
 constexpr int kMost = 64;  // of a CapabilitySet and of the kernel's interface
@@ -52,7 +52,7 @@ std::string name_of(int number) {
   return text;
 }
 
-CapabilitySet read_set(const State& state, cap_flag_t flag) {
+CapabilitySet read_set(const CapabilityState& state, cap_flag_t flag) {
   CapabilitySet set = 0;
   for (int number = 0; number < kMost; ++number) {
     cap_flag_value_t value = CAP_CLEAR;
@@ -61,14 +61,14 @@ CapabilitySet read_set(const State& state, cap_flag_t flag) {
   return set;
 }
 
-void write_set(const State& state, cap_flag_t flag, CapabilitySet set) {
+void write_set(const CapabilityState& state, cap_flag_t flag, CapabilitySet set) {
   for (cap_value_t number = 0; number < kMost; ++number) {
     if ((set & capability::set(number)) != 0) (void)::cap_set_flag(state.get(), flag, 1, &number, CAP_SET);
   }
 }
 
 bool set_own(const ThreadCapabilities& wanted) {
-  const State state(::cap_init());
+  const CapabilityState state(::cap_init());
   if (!state) return false;
   write_set(state, CAP_EFFECTIVE, wanted.effective);
   write_set(state, CAP_PERMITTED, wanted.permitted);
@@ -163,7 +163,7 @@ CapabilitySet capabilities_to_count(CapabilitySet permitted, const PerfTrial& ma
 }
 
 ThreadCapabilities own_capabilities() {
-  const State state(::cap_get_proc());
+  const CapabilityState state(::cap_get_proc());
   if (!state) throw std::system_error(errno, std::generic_category(), "capget");
   return {read_set(state, CAP_EFFECTIVE), read_set(state, CAP_PERMITTED), read_set(state, CAP_INHERITABLE)};
 }

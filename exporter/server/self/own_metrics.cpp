@@ -11,8 +11,8 @@ constexpr Metric<Flag, 3> kBuildInfo{"intel_gpu_exporter_build_info",
                                      "The exporter's version, the revision of its sources and its compiler.",
                                      {"version", "revision", "compiler"}};
 
-constexpr Metric<Seconds, 0> kCpu{"process_cpu_seconds_total", Kind::counter,
-                                  "User and system CPU time used by the exporter."};
+constexpr Metric<Seconds, 0> kCpuSeconds{"process_cpu_seconds_total", Kind::counter,
+                                         "User and system CPU time used by the exporter."};
 constexpr Metric<Count, 0> kOpenFds{"process_open_fds", Kind::gauge, "Open file descriptors of the exporter."};
 constexpr Metric<Count, 0> kMaxFds{"process_max_fds", Kind::gauge,
                                    "Maximum number of open file descriptors of the exporter."};
@@ -70,8 +70,8 @@ constexpr Metric<Count, 0> kFlightFailures{"intel_gpu_exporter_flight_write_fail
 // As METRICS.md lists them.
 constexpr std::array kOwnMetrics = std::to_array<const MetricDescriptor*>(
     {&kBuildInfo, &kSandbox, &kDropped, &kRequests, &kWebConfig, &kPushSamples, &kPushFailures, &kPushDropped,
-     &kPushQueueLength, &kFlights, &kFlightFailures, &kCpu, &kOpenFds, &kMaxFds, &kVirtual, &kVirtualMax, &kResident,
-     &kStartTime, &kThreads});
+     &kPushQueueLength, &kFlights, &kFlightFailures, &kCpuSeconds, &kOpenFds, &kMaxFds, &kVirtual, &kVirtualMax,
+     &kResident, &kStartTime, &kThreads});
 
 }  // namespace
 
@@ -85,7 +85,7 @@ void add_build_info(SampleList& out) {
 
 void ProcessMetrics::add_to(SampleList& out) const {
   const ProcessUsage now = usage_.read();
-  add(out, kCpu, now.cpu_seconds);
+  add(out, kCpuSeconds, now.cpu_seconds);
   add(out, kOpenFds, now.open_files);
   add(out, kMaxFds, now.most_open_files);
   add(out, kVirtual, now.virtual_bytes);

@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr Nanoseconds kWindow = 200ms;  // of one reading, as in xpu-smi
+constexpr Nanoseconds kReadingWindow = 200ms;  // of one reading, as in xpu-smi
 
 // Prints the readings of --fields or --query-gpu.
 class Printer {
@@ -61,7 +61,8 @@ class Printer {
 
 MonitorOptions query_monitor_options(const Options& options, Log& log) {
   MonitorOptions monitor = with_workload_rules(options.monitor, log);
-  if (!options.min_window_given) monitor.min_window = std::min(kWindow, options.query.loop.value_or(kWindow));
+  if (!options.min_window_given)
+    monitor.min_window = std::min(kReadingWindow, options.query.loop.value_or(kReadingWindow));
   return monitor;
 }
 
