@@ -123,7 +123,7 @@ class Recorder final : public JobRecorder {
   void hand_on(std::uint64_t until) {
     order_.clear();  // sorted instead of the items, which are large
     for (std::size_t i = 0; i < held_.size(); ++i) order_.emplace_back(held_[i].first, i);
-    std::ranges::sort(order_);
+    merge_runs();
     for (const auto& [time, place] : order_) {
       if (time <= until)
         std::visit([this](const auto& item) { handle(item); }, held_[place].second);
@@ -132,6 +132,19 @@ class Recorder final : public JobRecorder {
     }
     held_.swap(later_);
     later_.clear();
+  }
+
+  // Sorts order_. What comes from one CPU is in order already, so these runs are merged, two at a time.
+  void merge_runs() {
+    runs_.assign(1, 0);
+    for (std::size_t i = 1; i < order_.size(); ++i)
+      if (order_[i] < order_[i - 1]) runs_.push_back(i);
+    const std::size_t count = runs_.size();
+    runs_.push_back(order_.size());
+    const auto at = [&](std::size_t run) { return order_.begin() + static_cast<std::ptrdiff_t>(runs_[run]); };
+    for (std::size_t width = 1; width < count; width *= 2)
+      for (std::size_t run = 0; run + width < count; run += 2 * width)
+        std::inplace_merge(at(run), at(run + width), at(std::min(run + 2 * width, count)));
   }
 
   bool cpu_event(const TraceRecord& record) {
@@ -283,7 +296,8 @@ class Recorder final : public JobRecorder {
   JobRecorderCounts counts_;
   std::uint64_t newest_ = 0, sampled_ = 0;
   std::vector<std::pair<std::uint64_t, Item>> held_, later_;
-  std::vector<std::pair<std::uint64_t, std::size_t>> order_;
+  std::vector<std::pair<std::uint64_t, std::size_t>> order_;  // time and place in held_
+  std::vector<std::size_t> runs_;                             // where each begins in order_, and the end
   std::unordered_set<JobKey, JobKeyHash> skipped_;
   std::unordered_set<std::uint32_t> threads_;
   std::unordered_map<std::uint32_t, FenceWaitEvent> waits_;

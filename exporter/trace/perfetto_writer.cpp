@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <utility>
 
 #include "trace/perfetto_fields.h"
@@ -22,13 +24,14 @@ class Notes {
   explicit Notes(ProtoWriter& proto) : proto_(proto) {}
   // Zero and "" are left out: they are what the reader takes a missing one for.
   void number(Note note, std::uint64_t value) const {
-    if (value != 0) write(note, [&] { proto_.number(annotation::kUnsigned, value); });
+    if (value != 0) write(note, 0, [&] { proto_.number(annotation::kUnsigned, value); });
   }
   void signed_number(Note note, std::int64_t value) const {
-    write(note, [&] { proto_.number(annotation::kSigned, static_cast<std::uint64_t>(value)); });
+    write(note, 0, [&] { proto_.number(annotation::kSigned, static_cast<std::uint64_t>(value)); });
   }
   void text(Note note, std::string_view value) const {
-    if (!value.empty()) write(note, [&] { proto_.text(annotation::kText, value); });
+    // Characters that are not valid take three bytes each.
+    if (!value.empty()) write(note, 3 * value.size(), [&] { proto_.text(annotation::kText, value); });
   }
 
   template <class Value>
@@ -41,27 +44,44 @@ class Notes {
 
  private:
   template <class Fill>
-  void write(Note note, Fill&& fill) const {
-    proto_.message(event::kAnnotation, [&] {
+  void write(Note note, std::size_t text, Fill&& fill) const {
+    const auto content = [&] {
       proto_.number(annotation::kNameId, note.index + 1);
       fill();
-    });
+    };
+    const std::size_t most = text + 2 * ProtoWriter::kField;
+    if (most <= ProtoWriter::kShort)
+      proto_.short_message(event::kAnnotation, most, content);
+    else
+      proto_.message(event::kAnnotation, content);
   }
   ProtoWriter& proto_;
 };
 
-std::string name_of_ring(const Job& job) {
-  std::string name(job.device.view());
+template <class Fill>
+void write_packet(std::string& buffer, Fill&& fill) {
+  write_proto(buffer, [&](ProtoWriter& proto) { proto.message(kTracePacket, [&] { fill(proto); }); });
+}
+
+void set_name_of_ring(std::string& name, const Job& job) {
+  name.assign(job.device.view());
   if (!name.empty()) name += ' ';
-  return name.append(job.ring.empty() ? to_string(job.source) : job.ring.view());
+  name.append(job.ring.empty() ? to_string(job.source) : job.ring.view());
+}
+
+void set_name_of_process(std::string& name, std::string_view comm, std::uint32_t pid) {
+  std::array<char, 16> digits;
+  const char* const end = std::to_chars(digits.begin(), digits.end(), pid).ptr;
+  name.assign(comm.empty() ? std::string_view("pid") : comm);
+  name += ' ';
+  name.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
 }
 
 }  // namespace
 
 PerfettoWriter::PerfettoWriter(Output output, const TraceClocks& clocks)
     : output_(std::move(output)), boottime_offset_(clocks.boottime_ns - clocks.monotonic_ns) {
-  ProtoWriter proto(buffer_);
-  proto.message(kTracePacket, [&] {
+  write_packet(buffer_, [&](ProtoWriter& proto) {
     proto.message(packet::kClockSnapshot, [&] {
       const auto reading = [&](std::uint64_t id, std::uint64_t time) {
         proto.message(clock::kClocks, [&] {
@@ -75,7 +95,7 @@ PerfettoWriter::PerfettoWriter(Output output, const TraceClocks& clocks)
     });
     proto.number(packet::kSequence, kSequence);
   });
-  proto.message(kTracePacket, [&] {
+  write_packet(buffer_, [&](ProtoWriter& proto) {
     proto.number(packet::kSequence, kSequence);
     proto.number(packet::kSequenceFlags, kStateCleared);
     proto.message(packet::kDefaults, [&] { proto.number(kDefaultsClock, clock::kMonotonic); });
@@ -101,8 +121,7 @@ void PerfettoWriter::flush() {
 
 template <class Fill>
 void PerfettoWriter::packet(std::uint64_t time, Fill&& fill) {
-  ProtoWriter proto(buffer_);
-  proto.message(kTracePacket, [&] {
+  write_packet(buffer_, [&](ProtoWriter& proto) {
     proto.number(packet::kTimestamp, time);
     proto.number(packet::kSequence, kSequence);
     proto.number(packet::kSequenceFlags, kNeedsState);
@@ -131,8 +150,7 @@ void PerfettoWriter::slice(std::uint64_t track, Category category, std::uint64_t
 
 template <class Fill>
 std::uint64_t PerfettoWriter::describe(std::uint64_t track, Fill&& fill) {
-  ProtoWriter proto(buffer_);
-  proto.message(kTracePacket, [&] {
+  write_packet(buffer_, [&](ProtoWriter& proto) {
     proto.number(packet::kSequence, kSequence);
     proto.message(packet::kTrackDescriptor, [&] {
       proto.number(track::kUuid, track);
@@ -169,11 +187,10 @@ std::uint64_t PerfettoWriter::thread_track(std::uint32_t pid, std::uint32_t tid)
 }
 
 void PerfettoWriter::add(const Job& job) {
-  const std::string ring = name_of_ring(job);
-  const std::string name =
-      (job.comm.empty() ? std::string("pid") : std::string(job.comm.view())) + " " + std::to_string(job.pid);
+  set_name_of_ring(ring_, job);
+  set_name_of_process(name_, job.comm.view(), job.pid);
   const std::uint64_t start = job.start_ns != 0 ? job.start_ns : job.submit_ns;
-  slice(lane(ring, start, std::max(start, job.end_ns)), Category::job, start, job.end_ns, name,
+  slice(lane(ring_, start, std::max(start, job.end_ns)), Category::job, start, job.end_ns, name_,
         [&](const Notes& notes) {
           notes.text("source", to_string(job.source));
           notes.text("outcome", to_string(job.outcome));
@@ -184,9 +201,10 @@ void PerfettoWriter::add(const Job& job) {
           if (job.error != 0) notes.signed_number("error", job.error);
           notes.number("preempted", job.preempted ? 1 : 0);
         });
-  if (job.start_ns > job.submit_ns)
-    slice(lane(ring + " queue", job.submit_ns, job.start_ns), Category::queue, job.submit_ns, job.start_ns, name,
-          [](const Notes&) {});
+  if (job.start_ns <= job.submit_ns) return;
+  ring_ += " queue";
+  slice(lane(ring_, job.submit_ns, job.start_ns), Category::queue, job.submit_ns, job.start_ns, name_,
+        [](const Notes&) {});
 }
 
 void PerfettoWriter::add(const FenceWait& wait) {
@@ -200,8 +218,7 @@ void PerfettoWriter::add(const IoctlCall& call) {
 }
 
 void PerfettoWriter::add(const CpuSwitch& cpu_switch) {
-  ProtoWriter proto(buffer_);
-  proto.message(kTracePacket, [&] {
+  write_packet(buffer_, [&](ProtoWriter& proto) {
     proto.message(packet::kFtraceEvents, [&] {
       proto.number(ftrace::kCpu, cpu_switch.cpu);
       proto.message(ftrace::kEvent, [&] {
@@ -260,8 +277,8 @@ void PerfettoWriter::add_mark(const std::string& track, std::string_view text, s
 void PerfettoWriter::add_client(const Flight::Client& client) {
   const auto begin = static_cast<std::uint64_t>(client.first.count());
   const auto end = static_cast<std::uint64_t>(client.last.count());
-  const std::string name = (client.comm.empty() ? std::string("pid") : client.comm) + " " + std::to_string(client.pid);
-  slice(lane(client.device + " clients", begin, end), Category::client, begin, end, name, [&](const Notes& notes) {
+  set_name_of_process(name_, client.comm, client.pid);
+  slice(lane(client.device + " clients", begin, end), Category::client, begin, end, name_, [&](const Notes& notes) {
     notes.number("client", client.id);
     notes.number("pid", client.pid);
     notes.text("device", client.device);

@@ -112,6 +112,7 @@ class PerfettoWriter final : public JobSink {
   Output output_;
   std::uint64_t boottime_offset_;
   std::string buffer_;
+  std::string ring_, name_;  // of the job that is written; kept for their memory
   std::uint64_t bytes_ = 0;
   std::uint64_t next_track_ = 1;
   std::unordered_map<std::string, std::vector<Lane>> lanes_;

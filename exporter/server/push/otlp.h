@@ -80,7 +80,7 @@ class OtlpEncoder {
   std::unordered_map<std::string, Series> series_;
   std::uint64_t readings_ = 0;
   std::vector<Output> outputs_;  // of the current reading
-  std::string attributes_, packed_;
+  std::string attributes_;
 };
 
 // OTLP/HTTP with protobuf (opentelemetry.io/docs/specs/otlp, version 1).

@@ -14,8 +14,7 @@ using enum Instrument;
 
 constexpr std::uint64_t kCumulative = 2;  // AGGREGATION_TEMPORALITY_CUMULATIVE
 
-void add_attribute(std::string& out, std::uint32_t field, std::string_view key, std::string_view value) {
-  ProtoWriter writer(out);
+void add_attribute(ProtoWriter& writer, std::uint32_t field, std::string_view key, std::string_view value) {
   writer.message(field, [&] {
     writer.text(1, key);
     writer.message(2, [&] { writer.text(1, value); });
@@ -106,37 +105,41 @@ void OtlpEncoder::add_point(const PageView::Entry& entry, const MetricDescriptor
   constexpr std::uint32_t kOfNumber = 7, kOfHistogram = 9;
   const std::uint32_t field = instrument == Instrument::histogram ? kOfHistogram : kOfNumber;
   attributes_.clear();
-  for (std::size_t i = 0; i < metric.label_count; ++i) {
-    const std::string_view value = entry.list->label_value(*entry.sample, i);
-    if (value.empty()) continue;
-    std::string_view name = metric.label_names[i];
-    if (convention != nullptr && name == "device") name = "hw.id";
-    if (convention != nullptr && name == convention->renamed) name = convention->attribute;
-    add_attribute(attributes_, field, name, value);
-  }
-  if (convention != nullptr) {
-    for (const ConventionAttribute& more : convention->attributes)
-      if (!more.name.empty()) add_attribute(attributes_, field, more.name, more.value);
-  }
+  write_proto(attributes_, [&](ProtoWriter& writer) {
+    for (std::size_t i = 0; i < metric.label_count; ++i) {
+      const std::string_view value = entry.list->label_value(*entry.sample, i);
+      if (value.empty()) continue;
+      std::string_view name = metric.label_names[i];
+      if (convention != nullptr && name == "device") name = "hw.id";
+      if (convention != nullptr && name == convention->renamed) name = convention->attribute;
+      add_attribute(writer, field, name, value);
+    }
+    if (convention != nullptr) {
+      for (const ConventionAttribute& more : convention->attributes)
+        if (!more.name.empty()) add_attribute(writer, field, more.name, more.value);
+    }
+  });
   Output& output = convention != nullptr ? output_of(convention->name, metric.help, convention->unit, instrument)
                                          : output_of(metric.name, metric.help, ucum_unit(metric), instrument);
-  ProtoWriter point(output.points);
+  const auto add = [&](const auto& fill) {
+    write_proto(output.points, [&](ProtoWriter& point) {
+      point.message(1, [&] {
+        fill(point);
+        point.fields(attributes_);
+      });
+    });
+  };
   if (instrument == Instrument::histogram) {
     const std::span<const std::uint64_t> counts = entry.list->bucket_counts(*entry.sample);
     const std::uint64_t count = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
     const std::uint64_t start = start_of(std::string(output.name) + attributes_, static_cast<double>(count), now, true);
-    point.message(1, [&] {
+    add([&](ProtoWriter& point) {
       point.fixed64(2, start);
       point.fixed64(3, now);
       point.fixed64(4, count);
       point.real(5, entry.sample->value);
-      packed_.clear();
-      for (const std::uint64_t bucket : counts) ProtoWriter::append_fixed64(packed_, bucket);
-      point.bytes(6, packed_);
-      packed_.clear();
-      for (const double bound : metric.bounds) ProtoWriter::append_real(packed_, bound);
-      point.bytes(7, packed_);
-      output.points += attributes_;
+      point.packed(6, counts);
+      point.packed(7, metric.bounds);
     });
     return;
   }
@@ -145,11 +148,10 @@ void OtlpEncoder::add_point(const PageView::Entry& entry, const MetricDescriptor
     start =
         start_of(std::string(output.name) + attributes_, entry.sample->value, now, instrument == Instrument::counter);
   }
-  point.message(1, [&] {
+  add([&](ProtoWriter& point) {
     if (start != 0) point.fixed64(2, start);
     point.fixed64(3, now);
     point.real(4, entry.sample->value);
-    output.points += attributes_;
   });
 }
 
@@ -168,33 +170,35 @@ std::uint64_t OtlpEncoder::encode(const PageView& page, std::chrono::system_cloc
   std::erase_if(series_, [&](const auto& series) { return series.second.reading != readings_; });
   out.clear();
   if (points == 0) return 0;
-  ProtoWriter writer(out);
-  writer.message(1, [&] {
+  write_proto(out, [&](ProtoWriter& writer) {
     writer.message(1, [&] {
-      for (const auto& [key, value] : resource_) add_attribute(out, 1, key, value);
-    });
-    writer.message(2, [&] {
       writer.message(1, [&] {
-        writer.text(1, scope_);
-        writer.text(2, version_);
+        for (const auto& [key, value] : resource_) add_attribute(writer, 1, key, value);
       });
-      for (const Output& output : outputs_) {
-        writer.message(2, [&] {
-          writer.text(1, output.name);
-          writer.text(2, output.help);
-          if (!output.unit.empty()) writer.text(3, output.unit);
-          constexpr std::uint32_t kGauge = 5, kSum = 7, kHistogram = 9;
-          const bool sum = output.instrument == Instrument::counter || output.instrument == Instrument::updown_counter;
-          writer.message(sum                                          ? kSum
-                         : output.instrument == Instrument::histogram ? kHistogram
-                                                                      : kGauge,
-                         [&] {
-                           out += output.points;
-                           if (output.instrument != Instrument::gauge) writer.number(2, kCumulative);
-                           if (output.instrument == Instrument::counter) writer.number(3, 1);
-                         });
+      writer.message(2, [&] {
+        writer.message(1, [&] {
+          writer.text(1, scope_);
+          writer.text(2, version_);
         });
-      }
+        for (const Output& output : outputs_) {
+          writer.message(2, [&] {
+            writer.text(1, output.name);
+            writer.text(2, output.help);
+            if (!output.unit.empty()) writer.text(3, output.unit);
+            constexpr std::uint32_t kGauge = 5, kSum = 7, kHistogram = 9;
+            const bool sum =
+                output.instrument == Instrument::counter || output.instrument == Instrument::updown_counter;
+            writer.message(sum                                          ? kSum
+                           : output.instrument == Instrument::histogram ? kHistogram
+                                                                        : kGauge,
+                           [&] {
+                             writer.fields(output.points);
+                             if (output.instrument != Instrument::gauge) writer.number(2, kCumulative);
+                             if (output.instrument == Instrument::counter) writer.number(3, 1);
+                           });
+          });
+        }
+      });
     });
   });
   return points;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -79,15 +81,20 @@ class ProtoFields {
   bool damaged_ = false;
 };
 
-// Appends protobuf fields to a buffer. The length of a nested message takes four bytes, which are filled in when it
-// ends.
+// Appends protobuf fields to a string, as write_proto() hands it out. The length of a nested message takes four bytes,
+// which are filled in when it ends.
 class ProtoWriter {
+  static constexpr std::size_t kVarint = 10;  // bytes at most
+
  public:
-  explicit ProtoWriter(std::string& out) : out_(out) {}
+  static constexpr std::size_t kField = 2 * kVarint;  // bytes at most, of a number; of others without their content
+
+  ProtoWriter(const ProtoWriter&) = delete;
+  ProtoWriter& operator=(const ProtoWriter&) = delete;
 
   void number(std::uint32_t field, std::uint64_t value) {
-    varint(std::uint64_t{field} << 3);
-    varint(value);
+    ensure(kField);
+    recent_end_ = put_varint(put_varint(recent_end_, std::uint64_t{field} << 3), value);
   }
   // Replaces invalid UTF-8, which the format forbids: the kernel may cut the name of a process inside a character.
   void text(std::uint32_t field, std::string_view value) {
@@ -96,51 +103,99 @@ class ProtoWriter {
     bytes(field, value);
   }
   void bytes(std::uint32_t field, std::string_view value) {  // also for a message that is already encoded
-    varint(std::uint64_t{field} << 3 | 2);
-    varint(value.size());
-    out_.append(value);
+    begin(field, value.size());
+    fields(value);
+  }
+  // Fields that are already encoded.
+  void fields(std::string_view encoded) {
+    ensure(encoded.size());
+    if (encoded.size() > recent_.size()) {
+      out_.append(encoded);
+    } else {
+      recent_end_ = std::copy(encoded.begin(), encoded.end(), recent_end_);
+    }
   }
   void fixed64(std::uint32_t field, std::uint64_t value) {
-    varint(std::uint64_t{field} << 3 | 1);
-    eight_bytes(value);
+    ensure(kField);
+    recent_end_ = put_fixed64(put_varint(recent_end_, std::uint64_t{field} << 3 | 1), value);
   }
   void real(std::uint32_t field, double value) { fixed64(field, std::bit_cast<std::uint64_t>(value)); }
-  // Appends an element to the content of a packed repeated field.
-  static void append_fixed64(std::string& packed, std::uint64_t value) { ProtoWriter(packed).eight_bytes(value); }
-  static void append_real(std::string& packed, double value) {
-    append_fixed64(packed, std::bit_cast<std::uint64_t>(value));
+  template <class Value>
+  void packed(std::uint32_t field, std::span<const Value> values) {  // numbers of eight bytes
+    begin(field, values.size() * 8);
+    for (const Value value : values) {
+      ensure(8);
+      recent_end_ = put_fixed64(recent_end_, std::bit_cast<std::uint64_t>(value));
+    }
   }
   template <class Fill>
   void message(std::uint32_t field, Fill&& fill) {
-    varint(std::uint64_t{field} << 3 | 2);
-    const std::size_t at = out_.size();
-    out_.append(4, '\0');
+    constexpr std::size_t kLength = 4;
+    ensure(kVarint + kLength);
+    recent_end_ = put_varint(recent_end_, std::uint64_t{field} << 3 | 2);
+    const std::size_t at = size();
+    recent_end_ += kLength;
     fill();
-    std::size_t length = out_.size() - at - 4;
-    for (std::size_t i = 0; i < 4; ++i) {
-      out_[at + i] = static_cast<char>((length & 0x7f) | (i < 3 ? 0x80 : 0));
-      length >>= 7;
-    }
+    char* length_at = at < out_.size() ? &out_[at] : &recent_[at - out_.size()];
+    std::size_t length = size() - at - kLength;
+    for (std::size_t i = 1; i < kLength; ++i, length >>= 7) *length_at++ = static_cast<char>(length | 0x80);
+    *length_at = static_cast<char>(length & 0x7f);
+  }
+  // The same for one of at most `most` bytes, whose length takes one.
+  static constexpr std::size_t kShort = 127;
+  template <class Fill>
+  void short_message(std::uint32_t field, std::size_t most, Fill&& fill) {
+    ensure(kVarint + most + kField);  // fill()'s own calls must not flush
+    char* const length_at = put_varint(recent_end_, std::uint64_t{field} << 3 | 2);
+    recent_end_ = length_at + 1;
+    fill();
+    *length_at = static_cast<char>(recent_end_ - length_at - 1);
   }
 
  private:
-  void eight_bytes(std::uint64_t value) {
-    std::array<char, 8> bytes;
-    for (char& byte : bytes) {
-      byte = static_cast<char>(value & 0xff);
-      value >>= 8;
+  template <class Fill>
+  friend void write_proto(std::string& out, Fill&& fill);
+  explicit ProtoWriter(std::string& out) : out_(out) {}
+
+  static char* put_varint(char* at, std::uint64_t value) {
+    if (value < 0x80) {  // most tags
+      *at = static_cast<char>(value);
+      return at + 1;
     }
-    out_.append(bytes.data(), bytes.size());
+    for (; value >= 0x80; value >>= 7) *at++ = static_cast<char>(value | 0x80);
+    *at++ = static_cast<char>(value);
+    return at;
   }
-  void varint(std::uint64_t value) {
-    std::array<char, 10> bytes;  // one append: a third of the recorder's time went into appending bytes one by one
-    std::size_t count = 0;
-    for (; value >= 0x80; value >>= 7) bytes[count++] = static_cast<char>(value | 0x80);
-    bytes[count++] = static_cast<char>(value);
-    out_.append(bytes.data(), count);
+  static char* put_fixed64(char* at, std::uint64_t value) {
+    for (int i = 0; i < 8; ++i, value >>= 8) *at++ = static_cast<char>(value & 0xff);
+    return at;
+  }
+  void begin(std::uint32_t field, std::size_t size) {
+    ensure(kField);
+    recent_end_ = put_varint(put_varint(recent_end_, std::uint64_t{field} << 3 | 2), size);
+  }
+  std::size_t recent_size() const { return static_cast<std::size_t>(recent_end_ - recent_.data()); }
+  std::size_t size() const { return out_.size() + recent_size(); }
+  void ensure(std::size_t bytes) {
+    if (recent_.size() - recent_size() < bytes) flush();
+  }
+  void flush() {
+    out_.append(recent_.data(), recent_size());
+    recent_end_ = recent_.data();
   }
 
   std::string& out_;
+  // What was written last. Fields are small: appending each to the string took a third of a recorder's time.
+  std::array<char, 512> recent_;
+  char* recent_end_ = recent_.data();
 };
+
+// Calls fill(writer) and appends what it wrote. Nothing else may append to the string meanwhile.
+template <class Fill>
+void write_proto(std::string& out, Fill&& fill) {
+  ProtoWriter writer(out);
+  fill(writer);
+  writer.flush();
+}
 
 }  // namespace igpu::exporter
