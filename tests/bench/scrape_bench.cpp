@@ -3,9 +3,13 @@
 // A scrape of a whole machine beside the bare system calls that it makes, both on the same tree in memory: an Arc A380
 // on i915 as captured, with a PMU whose type is the kernel's software PMU (so that a group is opened and read for
 // real), fifty processes, two of them with DRM clients. Once whole and once without the walk over the processes, which
-// would hide what the rest costs. Then the same for read() of the library, and what its callback at 10 Hz takes of a
-// processor; and a scrape of a captured card with four virtual functions beside one of the same card without. Prints
-// the ratios, the calls, and the memory after 1,000 scrapes.
+// would hide what the rest costs; then the same for read() of the library, and what its callback at 10 Hz takes of a
+// processor; and a scrape of a captured card with four virtual functions beside one of the same card without, which has
+// fewer lines. Prints the ratios, the calls, and the memory after 1,000 scrapes.
+//
+// A ratio to a few quick calls says as much about a machine's kernel as about us. Where the walk is left out, the aim
+// is for what we add to the calls, beside the time in which prometheus-cpp writes the page. On all CPUs a scrape costs
+// what waking another one does, so that is only printed.
 //
 //   scrape_bench            all of it
 //   scrape_bench --list     and every system call, one a line
@@ -15,6 +19,8 @@
 //   scrape_bench --only-functions VFS N   N scrapes of a card with so many of them, whose engines work
 //   scrape_bench --only N   N scrapes without the walk and nothing else, for a profiler
 //   scrape_bench --only-read N   the same for read() of the library
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -38,6 +44,7 @@
 #include <thread>
 #include <vector>
 
+#include "igpu/collectable.h"
 #include "igpu/gpu.h"
 #include "igpu/log.h"
 #include "igpu/monitor.h"
@@ -57,6 +64,8 @@ namespace {
 constexpr std::string_view kBegin = "the scrape begins";
 constexpr std::string_view kEnd = "the scrape has ended";
 constexpr int kWarmUp = 10;
+constexpr double kRatioAim = 2;  // of a whole scrape to its system calls
+constexpr double kScrapeAdds = 0.6, kReadAdds = 0.4;
 
 class NoLog final : public Log {
  public:
@@ -115,6 +124,8 @@ OpenGpu open_gpu(const std::string& root) {
   return Gpu::detect(options);
 }
 
+using Families = std::vector<prometheus::MetricFamily>;
+
 // One scrape as /metrics makes it, without HTTP; or one read() of the GPU.
 class Scraper {
  public:
@@ -134,6 +145,7 @@ class Scraper {
     exporter::write_prometheus_text(PageView(result->lists()), text_);
   }
   std::string& text() { return text_; }
+  Families families() { return to_prometheus_families(PageView(monitor_->scrape({})->lists())); }
 
  private:
   NoLog log_;
@@ -242,19 +254,26 @@ SystemCalls traced_scrape(const std::string& self, const std::string& root, std:
   return SystemCalls(text, kBegin, kEnd);
 }
 
-// In turns, each of both right after the other: what the machine does beside meets both, and the ratio of a turn is one
-// of its moment. Their median says what is usual; neither side may choose its best moment. The median ratio of CPU
-// time.
-double measure(SystemCalls& calls, const std::string& root, std::string_view variant, bool one_cpu) {
+struct Measured {
+  double ratio;  // of CPU time, to the bare system calls
+  double added;  // CPU time beside these calls, relative to prometheus-cpp's for the text of a page
+};
+
+// In turns, each of them right after the other: what the machine does beside meets all, and the ratio of a turn is one
+// of its moment. Their median says what is usual; no side may choose its best moment. The median ratios.
+Measured measure(SystemCalls& calls, const std::string& root, std::string_view variant, const Families& page,
+                 bool one_cpu) {
   const Pinned pinned(one_cpu);
   Scraper scraper(root, variant);
   for (int i = 0; i < kWarmUp; ++i) scraper.scrape();
   calls.replay();
   constexpr int kTurns = 41, kRounds = 50;
-  std::vector<double> wall_ratios, cpu_ratios, ours_us, bare_us;
+  std::vector<double> wall_ratios, cpu_ratios, ours_us, bare_us, added_ratios, theirs_us;
+  const prometheus::TextSerializer their_serializer;
   for (int i = 0; i < kTurns; ++i) {
     const bool ours_first = i % 2 == 0;
     Cost ours{}, bare{};
+    const Cost theirs = cost_of(kRounds, [&] { (void)their_serializer.Serialize(page); });
     for (const bool our_turn : {ours_first, !ours_first}) {
       if (our_turn) {
         ours = cost_of(kRounds, [&] { scraper.scrape(); });
@@ -266,6 +285,8 @@ double measure(SystemCalls& calls, const std::string& root, std::string_view var
     cpu_ratios.push_back(ours.cpu_us / bare.cpu_us);
     ours_us.push_back(ours.cpu_us);
     bare_us.push_back(bare.cpu_us);
+    added_ratios.push_back((ours.cpu_us - bare.cpu_us) / theirs.cpu_us);
+    theirs_us.push_back(theirs.cpu_us);
   }
   const Spread cpu = spread_of(cpu_ratios), wall = spread_of(wall_ratios);
   std::printf(
@@ -273,10 +294,16 @@ double measure(SystemCalls& calls, const std::string& root, std::string_view var
       "%.2f); wall %.2f\n",
       one_cpu ? "on one CPU:" : "on all CPUs:", variant == kRead ? "read()" : "scrape and text",
       spread_of(ours_us).median, spread_of(bare_us).median, cpu.median, cpu.low, cpu.high, wall.median);
-  return cpu.median;
+  const Spread added = spread_of(added_ratios);
+  std::printf(
+      "                added to these calls: %.2f (%.2f to %.2f) of the %.1f us in which prometheus-cpp writes a "
+      "page\n",
+      added.median, added.low, added.high, spread_of(theirs_us).median);
+  return {cpu.median, added.median};
 }
 
-double compare(const std::string& self, const std::string& root, std::string_view variant, bool list) {
+Measured compare(const std::string& self, const std::string& root, std::string_view variant, const Families& page,
+                 bool list) {
   SystemCalls calls = traced_scrape(self, root, variant);
   if (list) {
     for (const std::string& line : calls.lines()) std::printf("%s\n", line.c_str());
@@ -295,11 +322,10 @@ double compare(const std::string& self, const std::string& root, std::string_vie
   print_counts(calls.not_replayed());
   const auto lines = std::count(scraper.text().begin(), scraper.text().end(), '\n');
   if (variant != kRead) std::printf("  page of %zu bytes, %td lines\n", scraper.text().size(), lines);
-  std::printf("  aim: at most 2\n");
-  const double one = measure(calls, root, variant, true);
-  const double all = measure(calls, root, variant, false);
+  const Measured one = measure(calls, root, variant, page, true);
+  (void)measure(calls, root, variant, page, false);
   std::printf("\n");
-  return std::max(one, all);
+  return one;
 }
 
 // A card of the host's, and the machines that have a virtual function of it each: as many processes either way.
@@ -345,6 +371,7 @@ class CardOfHost {
     return process_cpu_us() - before;
   }
   bool has(std::string_view series) const { return text_.find(series) != std::string::npos; }
+  double lines() const { return static_cast<double>(std::count(text_.begin(), text_.end(), '\n')); }
 
  private:
   static constexpr std::string_view kCard = "0000:03:00.0";
@@ -361,7 +388,7 @@ class CardOfHost {
 
 // Real files; perf events and ioctls are the test's. A card whose engines stand has its PMU closed after a minute,
 // which leaves out what its functions cost most: those whose engines work are measured as well. The median ratio of CPU
-// time.
+// time, relative to that of the pages' lines: at most 1 if a function's cost no more than the card's own.
 double cost_of_functions(bool working) {
   const Pinned pinned(true);
   CardOfHost with(4), without(0);
@@ -386,12 +413,13 @@ double cost_of_functions(bool working) {
   }
   if (working && !with.has("intel_gpu_vf_engine_busy_ratio{")) throw std::runtime_error("the PMU is closed");
   const Spread ratio = spread_of(ratios);
+  const double lines = with.lines() / without.lines();
   std::printf(
       "scrape of a card with four virtual functions, whose engines %s: %.1f us CPU, without: %.1f us; ratio %.2f (half "
-      "of the turns %.2f to %.2f; aim: at most 1.3)\n",
+      "of the turns %.2f to %.2f; aim: at most that of the lines, %.2f)\n",
       working ? "work" : "stand", spread_of(with_us).median, spread_of(without_us).median, ratio.median, ratio.low,
-      ratio.high);
-  return ratio.median;
+      ratio.high, lines);
+  return ratio.median / lines;
 }
 
 // CPU time of a process that samples at 10 Hz for a minute, as a share of one processor, once the GPU is open. Between
@@ -451,16 +479,20 @@ int run_all(const std::string& self, bool list, bool check) {
   MachineTree tree;
   build_machine(tree);
   const std::string root = tree.root().string();
-  const double whole = compare(self, root, {}, list);
-  const double without_walk = compare(self, root, kWithoutWalk, list);
-  const double read = compare(self, root, kRead, list);
+  const Families page = Scraper(root, kWithoutWalk).families();
+  std::printf("aims, on one CPU: a ratio of at most %.0f whole; added at most %.2f without the walk, %.2f by read()\n",
+              kRatioAim, kScrapeAdds, kReadAdds);
+  const double whole = compare(self, root, {}, page, list).ratio;
+  const double scrape = compare(self, root, kWithoutWalk, page, list).added;
+  const double read = compare(self, root, kRead, page, list).added;
   const double callback = share_of_callback(self, root);
   const double functions = std::max(cost_of_functions(false), cost_of_functions(true));
   const ProgramOutcome memory = run_program({self, "--memory", root});
   const double mib = std::strtod(memory.output.c_str(), nullptr) / 1024;
   std::printf("resident after 1,000 scrapes: %.1f MiB (aim: at most 10)\n", mib);
-  return check && (whole > 2 || without_walk > 2 || read > 2 || callback > 0.006 || functions > 1.3 || mib > 10) ? 1
-                                                                                                                 : 0;
+  const bool met = whole <= kRatioAim && scrape <= kScrapeAdds && read <= kReadAdds && callback <= 0.006 &&
+                   functions <= 1 && mib <= 10;
+  return check && !met ? 1 : 0;
 }
 
 }  // namespace
