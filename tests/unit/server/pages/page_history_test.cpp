@@ -23,13 +23,13 @@ PageHistory::Time at(double seconds) {
   return PageHistory::Time(std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)));
 }
 
-struct Machine {
-  Machine& add(std::string_view metric, std::vector<LabelPair> labels, double value) {
+struct HostSamples {
+  HostSamples& add(std::string_view metric, std::vector<LabelPair> labels, double value) {
     labels.push_back({"device", device});
     reader.add(metric, labels, value);
     return *this;
   }
-  Machine& gpu(std::string address, double watts) {
+  HostSamples& gpu(std::string address, double watts) {
     device = std::move(address);
     add("intel_gpu_info", {{"card", "card1"}, {"driver", "xe"}, {"kind", "discrete"}, {"name", "B580"}}, 1);
     return add("intel_gpu_power_watts", {{"domain", "card"}, {"source", "hwmon"}}, watts);
@@ -40,7 +40,7 @@ struct Machine {
   ModelReader reader;
 };
 
-HostModel with_power(double watts) { return Machine().gpu("0000:03:00.0", watts).model(); }
+HostModel with_power(double watts) { return HostSamples().gpu("0000:03:00.0", watts).model(); }
 
 nlohmann::json written(const PageHistory& history, double now) {
   JsonWriter json;
@@ -66,7 +66,7 @@ TEST_CASE("a point a reading, at most one a second; times are before that of the
 TEST_CASE("a quarter of an hour is kept, and a value that a reading lacks is null") {
   PageHistory history;
   for (int second = 0; second < 2000; ++second) {
-    Machine machine;
+    HostSamples machine;
     machine.gpu("0000:03:00.0", second);
     if (second % 2 == 0)
       machine.add("intel_gpu_engine_busy_ratio",
@@ -87,7 +87,7 @@ TEST_CASE("a quarter of an hour is kept, and a value that a reading lacks is nul
 
 TEST_CASE("a GPU that is gone for a quarter of an hour takes no memory") {
   PageHistory history;
-  history.note(Machine().gpu("0000:03:00.0", 1).gpu("0000:07:00.0", 2).model(), at(1000));
+  history.note(HostSamples().gpu("0000:03:00.0", 1).gpu("0000:07:00.0", 2).model(), at(1000));
   CHECK(written(history, 1001).at("series").size() == 2);
   for (int second = 1; second <= 900; ++second) history.note(with_power(3), at(1000 + second));
   CHECK(written(history, 1901).at("series").size() == 1);
@@ -96,7 +96,7 @@ TEST_CASE("a GPU that is gone for a quarter of an hour takes no memory") {
 TEST_CASE("however many GPUs there are, the number of lines is bounded") {
   PageHistory history;
   for (int round = 0; round < 8; ++round) {
-    Machine machine;
+    HostSamples machine;
     for (int i = 0; i < 100; ++i) machine.gpu(std::to_string(round * 100 + i), 1);
     history.note(machine.model(), at(1000 + round));
   }
@@ -164,7 +164,7 @@ TEST_CASE("after the clock was set back the history begins anew") {
 TEST_CASE("faults are marks") {
   PageHistory history;
   for (int second = 0; second < 3; ++second) {
-    Machine machine;
+    HostSamples machine;
     machine.gpu("0000:03:00.0", 1).add("intel_gpu_last_fault_timestamp_seconds", {{"kind", "hang"}}, 999);
     history.note(machine.model(), at(1000 + second));
   }
@@ -175,7 +175,7 @@ TEST_CASE("faults are marks") {
 TEST_CASE("a process is known since it was first seen") {
   PageHistory history;
   for (int second = 0; second < 3; ++second) {
-    Machine machine;
+    HostSamples machine;
     machine.gpu("0000:03:00.0", 1).add("intel_gpu_process_clients", {{"pid", "4711"}, {"comm", "ffmpeg"}}, 1);
     history.note(machine.model(), at(1000 + second));
   }
