@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
-#include <cstring>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -22,8 +21,7 @@ namespace {
 // The function that makes the client runs in the process that talks to the receiver, which alone reads credentials.
 using MakeClient = std::function<std::unique_ptr<PushClient>(PushCredentials, std::unique_ptr<CurlSession>)>;
 
-// The password of a proxy is in the memory that the resolver begins with.
-std::optional<Resolver> start_resolver(const Sandbox& sandbox, const PushEndpoint& endpoint, std::string& proxy) {
+std::optional<Resolver> start_resolver(const Sandbox& sandbox, const PushEndpoint& endpoint) {
   if (is_address(endpoint.host)) return std::nullopt;
   FileAccess files = sandbox.plan().resolver_files;
   files.connect_ports = {53};  // DNS over TCP, for long answers
@@ -31,7 +29,6 @@ std::optional<Resolver> start_resolver(const Sandbox& sandbox, const PushEndpoin
   UniqueFd socket = sandbox.start({.name = "push-resolver",
                                    .as_nobody = true,
                                    .files = std::move(files),
-                                   .begin = [&proxy](int) { ::explicit_bzero(proxy.data(), proxy.size()); },
                                    .prepare = [&endpoint](int) { prepare_to_resolve(endpoint); },
                                    .filter = [asks_avahi](int) { return filter_calls_of_resolver(asks_avahi); },
                                    .serve = [&endpoint](int of) { serve_addresses(of, endpoint); }});
@@ -45,8 +42,10 @@ UniqueFd start_client(const Sandbox& sandbox, PushRoute route, const std::string
   std::unique_ptr<PushClient> client;
   const auto begin = [&](int socket) {
     try {
-      std::optional<Resolver> resolver =
-          start_resolver(sandbox, route.endpoint, route.proxy);  // before others are read
+      // The resolver begins with a copy of this process' memory: credentials, a proxy's too, are read after it has
+      // started.
+      std::optional<Resolver> resolver = start_resolver(sandbox, route.endpoint);
+      route.proxy = route.proxy_with_user();
       PushCredentials credentials = credentials_file.empty() ? PushCredentials() : read_credentials(credentials_file);
       std::string authorities = cacert.empty() ? "" : read_authorities(cacert);
       client = make(std::move(credentials),

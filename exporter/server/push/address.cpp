@@ -173,7 +173,7 @@ PushAddress parse_push_address(std::string_view url, std::initializer_list<PushS
 }
 
 PushRoute route_to(PushAddress address, const PushEnvironment& environment) {
-  PushRoute route{std::move(address), "", {}};
+  PushRoute route{std::move(address), "", "", {}};
   const PushAddress& to = route.address;
   route.endpoint = {to.host, to.port};
   const char* const none = first_of(environment, {"no_proxy", "NO_PROXY"});
@@ -193,9 +193,14 @@ PushRoute route_to(PushAddress address, const PushEnvironment& environment) {
     reject("is none of http://, https:// and socks5h://: change it, or add the host to no_proxy");
   }
   route.endpoint = {parts.host, parts.port.value_or(port)};
-  route.proxy = parts.scheme + "://" + std::string(parts.user) +
-                PushAddress{"", route.endpoint.host, "", route.endpoint.port, false}.authority();
+  route.proxy = parts.scheme + "://" + PushAddress{"", route.endpoint.host, "", route.endpoint.port, false}.authority();
+  route.proxy_user = parts.user;
   return route;
+}
+
+std::string PushRoute::proxy_with_user() const {
+  std::string url = proxy;
+  return proxy_user.empty() ? url : url.insert(url.find("://") + 3, proxy_user);
 }
 
 std::string without_credentials(std::string text, const PushCredentials& credentials) {

@@ -50,8 +50,11 @@ PushAddress parse_mqtt_address(std::string_view url);
 // The route to an address.
 struct PushRoute {
   PushAddress address;
-  std::string proxy;      // URL of the proxy, perhaps with a user; "": none
-  PushEndpoint endpoint;  // of the proxy, or of the address
+  std::string proxy;            // URL of the proxy; "": none
+  std::string_view proxy_user;  // "NAME:PASSWORD@" in the environment: only the process that connects makes a copy
+  PushEndpoint endpoint;        // of the proxy, or of the address
+
+  std::string proxy_with_user() const;
 };
 
 // The proxy comes from the environment, by the rules of curl: SCHEME_proxy or all_proxy, in lower or (except

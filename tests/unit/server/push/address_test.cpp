@@ -77,8 +77,11 @@ TEST_CASE("without a proxy the receiver itself is connected") {
 }
 
 TEST_CASE("the environment's proxy is used by curl's rules") {
-  const PushRoute through = route("http://h:4318", {{"http_proxy", "http://me:word@p:3128"}});
-  CHECK(through.proxy == "http://me:word@p:3128");
+  const std::map<std::string, std::string> environment{{"http_proxy", "http://me:word@p:3128"}};
+  const PushRoute through = route("http://h:4318", environment);
+  CHECK(through.proxy == "http://p:3128");
+  CHECK(through.proxy_with_user() == "http://me:word@p:3128");
+  CHECK(route("http://h", {{"http_proxy", "p:3128"}}).proxy_with_user() == "http://p:3128");
   CHECK(endpoint(through) == "p 3128");
   CHECK(endpoint(route("https://h", {{"HTTPS_PROXY", "p"}})) == "p 1080");
   CHECK(endpoint(route("https://h", {{"ALL_PROXY", "socks5h://p"}})) == "p 1080");
