@@ -51,7 +51,7 @@ PushAddress parse_mqtt_address(std::string_view url);
 struct PushRoute {
   PushAddress address;
   std::string proxy;            // URL of the proxy; "": none
-  std::string_view proxy_user;  // "NAME:PASSWORD@" in the environment: only the process that connects makes a copy
+  std::string_view proxy_user;  // "NAME:PASSWORD@" in the environment; only the process that connects copies it
   PushEndpoint endpoint;        // of the proxy, or of the address
 
   std::string proxy_with_user() const;

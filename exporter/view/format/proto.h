@@ -81,8 +81,8 @@ class ProtoFields {
   bool damaged_ = false;
 };
 
-// Appends protobuf fields to a string, as write_proto() hands it out. The length of a nested message takes four bytes,
-// which are filled in when it ends.
+// Appends protobuf fields to a string; write_proto() makes one. The length of a nested message takes four bytes, which
+// are filled in when it ends.
 class ProtoWriter {
   static constexpr std::size_t kVarint = 10;  // bytes at most
 
