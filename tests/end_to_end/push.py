@@ -350,6 +350,16 @@ def is_in_memory(process, text):
     return False
 
 
+def check_only_client_knows(exporter, password):
+    # Only root reads the memory of these processes; that of a sanitizer keeps what was freed.
+    if os.geteuid() != 0 or "IGPU_INSTRUMENTED" in os.environ:
+        return
+    (client,) = children_of(exporter.process.pid)
+    (resolver,) = children_of(client)
+    check(is_in_memory(client, password.encode()), "the client knows the proxy's password")
+    check(not is_in_memory(resolver, password.encode()), "the resolver does not")
+
+
 def gone(binary, work):
     """A process that ends earlier than the exporter: readings wait, pages are served, and the log has the fix."""
     with Receiver() as receiver, Pushing(binary, work / "log", receiver.url) as exporter:
@@ -431,12 +441,13 @@ def old_tls(binary, work):
 
 class Proxy(threading.Thread):
     """CONNECT and absolute URLs, to wherever it is told, but always to this port of the loopback address."""
+    PASSWORD = "open-sesame"
 
     def __init__(self, port):
         super().__init__(daemon=True)
         self.to, self.lines = port, []
         self.server = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://user:word@127.0.0.1:{self.server.getsockname()[1]}"
+        self.url = f"http://user:{self.PASSWORD}@127.0.0.1:{self.server.getsockname()[1]}"
         self.start()
 
     def run(self):
@@ -453,6 +464,11 @@ class Proxy(threading.Thread):
                 upstream.sendall(re.sub(rb"^POST http://[^/]+", b"POST ", head))
             for source, sink in ((client, upstream), (upstream, client)):
                 threading.Thread(target=self.copy, args=(source, sink), daemon=True).start()
+
+    def by_name(self, variable):
+        """What leads to it by a name, which a resolver looks up. Bound as what ships is linked: a debug build binds functions at
+        their first call, which leaves copies of registers on the stack."""
+        return {"LD_BIND_NOW": "1", variable: self.url.replace("127.0.0.1", "localhost")}
 
     @staticmethod
     def copy(source, sink):
@@ -481,18 +497,12 @@ def proxy(binary, work):
             wait_for(lambda: receiver.readings, "a reading through a proxy")
         check(way.lines[0].startswith("POST http://receiver.example:4318/v1/metrics"), "the proxy is asked for the URL")
         check("Proxy-Authorization: Basic " in way.lines[0], "with its user")
-        # Only root reads the memory of these processes; that of a sanitizer keeps what was freed.
-        if os.geteuid() == 0 and "IGPU_INSTRUMENTED" not in os.environ:
-            named = way.url.replace("user:word@127.0.0.1", "user:open-sesame@localhost")
-            # As what ships is linked: a debug build binds functions at their first call, which leaves copies of registers on the stack.
-            with Pushing(binary, work / "log", "http://receiver.example:4318",
-                         env={**ENVIRONMENT, "LD_BIND_NOW": "1", "http_proxy": named}) as exporter:
-                wait_for(lambda: "open-sesame" in base64.b64decode(way.lines[-1].partition("Authorization: Basic ")[2].split()[0]).decode(),
-                         "a reading through a proxy with a name")
-                (client,) = children_of(exporter.process.pid)
-                (resolver,) = children_of(client)
-                check(is_in_memory(client, b"open-sesame"), "the client knows the proxy's password")
-                check(not is_in_memory(resolver, b"open-sesame"), "the resolver does not")
+        way = Proxy(receiver.port)
+        with Pushing(binary, work / "log", "http://receiver.example:4318", env={**ENVIRONMENT, **way.by_name("http_proxy")}) as exporter:
+            wait_for(lambda: way.lines, "a reading through a proxy with a name")
+            login = way.lines[0].partition("Proxy-Authorization: Basic ")[2].split()
+            check(login and base64.b64decode(login[0]).decode() == f"user:{Proxy.PASSWORD}", f"with its user: {way.lines[0]}")
+            check_only_client_knows(exporter, Proxy.PASSWORD)
     with Receiver(context=context) as receiver:
         way = Proxy(receiver.port)
         with Pushing(binary, work / "log", "https://receiver.example", f"--push.cacert={work}/proxied.pem",

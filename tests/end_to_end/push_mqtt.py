@@ -21,7 +21,7 @@ from prometheus_client import parser
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from exporter_under_test import Exporter, Program, check, finish, get, wait_for  # noqa: E402
-from push import ENVIRONMENT, Proxy  # noqa: E402
+from push import ENVIRONMENT, Proxy, check_only_client_knows  # noqa: E402
 
 BINARY = sys.argv[1]
 HOST = re.sub(r"[^A-Za-z0-9_.-]", "_", socket.gethostname())
@@ -385,6 +385,10 @@ def check_routes(folder):
             through.wait_until(lambda: (through.pushed("samples_total") or 0) > 0, f"delivers by {scheme} through a proxy")
             check(way.lines[0].startswith(f"CONNECT elsewhere.example:{port}"), f"{scheme}: a tunnel to the broker: {way.lines[0]}")
             check("Proxy-Authorization: Basic " in way.lines[0], f"{scheme}: with the proxy's user")
+        way = Proxy(plain.port)
+        named = stack.enter_context(MqttExporter(folder, "named_proxy", None, host="elsewhere.example", proxies=way.by_name("mqtt_proxy")))
+        named.wait_until(lambda: (named.pushed("samples_total") or 0) > 0, "delivers through a proxy with a name")
+        check_only_client_knows(named, Proxy.PASSWORD)
         sixth = stack.enter_context(MqttExporter(folder, "ipv6", stack.enter_context(Broker(folder, "ipv6_broker", address="::1")).port, host="[::1]"))
         sixth.wait_until(lambda: (sixth.pushed("samples_total") or 0) > 0, "delivers over IPv6")
 
