@@ -99,7 +99,7 @@ class Injected {
     fs::permissions(tree_.path("folder/answers"), fs::perms(0666));
     // From a world-readable folder.
     fs::copy_file(exporter_binary(), tree_.path("exporter"));
-    fs::copy_file(IGPU_SANDBOX_INJECT, tree_.path("inject.so"));
+    fs::copy_file(test_program("libsandbox_inject.so"), tree_.path("inject.so"));
     fs::permissions(tree_.path("exporter"), fs::perms(0755));
     fs::permissions(tree_.path("inject.so"), fs::perms(0755));
     std::vector<std::string> launcher{tree_.path("exporter")};

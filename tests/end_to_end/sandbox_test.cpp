@@ -383,7 +383,7 @@ TEST_CASE(
   };
   for (const Lack& lack : lacks) {
     CAPTURE(lack.calls);
-    ExporterProcess exporter({"--simulate=asleep"}, {}, {IGPU_WITHOUT_CALLS, lack.calls, exporter_binary()});
+    ExporterProcess exporter({"--simulate=asleep"}, {}, {test_program("without_calls"), lack.calls, exporter_binary()});
     const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
     CHECK_FALSE(page.find("intel_gpu_info").empty());
     CHECK(page.value("intel_gpu_exporter_sandbox", {{"layer", lack.layer}}) == 0);
@@ -461,7 +461,7 @@ TEST_CASE("memory is protected: no core dump, and all process_* metrics are pres
 TEST_CASE("a thread that kept its privileges is detected, and the metric reports the layer as off") {
   if (instrumented()) return;  // a thread of the sanitizer is like that, and is not checked
   ExporterProcess exporter({"--simulate=asleep"},
-                           {std::string("LD_PRELOAD=") + IGPU_SANDBOX_INJECT, "IGPU_INJECT_THREAD=1"});
+                           {std::string("LD_PRELOAD=") + test_program("libsandbox_inject.so"), "IGPU_INJECT_THREAD=1"});
   const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
   // The filter is put on all threads at once, and no_new_privs with it.
   CHECK(page.value("intel_gpu_exporter_sandbox", {{"layer", "seccomp"}}) == 1);

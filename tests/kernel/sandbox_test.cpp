@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/machine_tree.h"
+#include "support/paths.h"
 #include "support/run_program.h"
 #include "support/sandbox_attempts.h"
 
@@ -34,7 +35,7 @@ class Probe {
     tree_.write("folder/file", "content\n");
     ::unlink((folder() + "/other").c_str());
     ::rmdir((folder() + "/other").c_str());
-    ProgramOutcome outcome = run_program({IGPU_SANDBOX_PROBE, layers, action, folder()});
+    ProgramOutcome outcome = run_program({test_program("sandbox_probe"), layers, action, folder()});
     if (outcome.status > 128) return "killed by signal " + std::to_string(outcome.status - 128);
     CHECK(outcome.status == 0);
     while (outcome.output.ends_with('\n')) outcome.output.pop_back();
@@ -140,7 +141,7 @@ TEST_CASE("the C library falls back to calls whose arguments a filter can read")
 
 TEST_CASE("Landlock allows reading the listed paths and nothing else, or reports why it is not available") {
   Probe probe;
-  const ProgramOutcome tried = run_program({IGPU_SANDBOX_PROBE, "landlock", "read", probe.folder()});
+  const ProgramOutcome tried = run_program({test_program("sandbox_probe"), "landlock", "read", probe.folder()});
   if (landlock_version() == 0) {
     MESSAGE("this kernel offers no Landlock");
     CHECK(tried.status == 3);
@@ -268,7 +269,7 @@ TEST_CASE("the process that resolves names has UDP as well, and UNIX sockets onl
 TEST_CASE("all layers together: what is needed works, everything else is denied") {
   Probe probe;
   if (std::getenv("IGPU_INSTRUMENTED") != nullptr) {
-    const ProgramOutcome tried = run_program({IGPU_SANDBOX_PROBE, "all", "read", probe.folder()});
+    const ProgramOutcome tried = run_program({test_program("sandbox_probe"), "all", "read", probe.folder()});
     CHECK(tried.status == 3);
     CHECK(tried.output == "not on: this build is instrumented (sanitizer or coverage)\n");
     return;

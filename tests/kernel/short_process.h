@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/child_process.h"
+#include "support/paths.h"
 
 namespace igpu::test {
 
@@ -16,7 +17,7 @@ namespace igpu::test {
 // has threads or a sanitizer may wait for a lock that nobody holds any more.
 class ShortProcess final : public ChildProcess {
  public:
-  explicit ShortProcess(std::vector<std::string> arguments, const std::string& program = IGPU_SHORT_PROCESS,
+  explicit ShortProcess(std::vector<std::string> arguments, const std::string& program = test_program("short_process"),
                         int output = -1, int input = -1) {
     arguments.insert(arguments.begin(), "short_process");
     std::vector<char*> pointers;

@@ -26,6 +26,7 @@
 #include "support/exposition_parser.h"
 #include "support/fixed_rules.h"
 #include "support/modelled_clients.h"
+#include "support/paths.h"
 #include "support/proc_tree.h"
 #include "support/real_machine.h"
 #include "support/sanitizers.h"
@@ -134,7 +135,7 @@ class Script {
     reader_ = UniqueFd(output[0]);
     keeps_it_waiting_ = UniqueFd(input[1]);
     const UniqueFd writer(output[1]), waits(input[0]);
-    process_.emplace(std::move(arguments), IGPU_SHORT_PROCESS, writer.get(), waits.get());
+    process_.emplace(std::move(arguments), test_program("short_process"), writer.get(), waits.get());
   }
   // `start`: COUNT processes, each EACHth with a file of the folder.
   static Script start(int count, const std::string& folder, int each) {
@@ -353,7 +354,7 @@ TEST_CASE("hostile names of processes, programs and control groups are valid lab
     long_path += part + "/";
   }
   const std::string program = long_path + "short_process";
-  fs::copy_file(IGPU_SHORT_PROCESS, program);
+  fs::copy_file(test_program("short_process"), program);
   REQUIRE(program.size() > 3800);
 
   MachineGiven given;
@@ -370,7 +371,7 @@ TEST_CASE("hostile names of processes, programs and control groups are valid lab
   };
   start(program, "long path");
   for (const char* name : {"\n# HELP x", "a\"} 1", "\xc3\x28\xff\xfe", ") S 1 (", "other", "unattributed", "\\"})
-    start(IGPU_SHORT_PROCESS, name);
+    start(test_program("short_process"), name);
   std::size_t with_groups = 0;
   if (groups.available()) {
     // The kernel refuses a newline in a name; everything else may be in it.
@@ -378,7 +379,7 @@ TEST_CASE("hostile names of processes, programs and control groups are valid lab
     std::string deep = odd;
     for (int i = 0; i < 13; ++i) deep += "/" + odd;
     for (const std::string& name : {odd + ".service", deep + "/z.service", std::string("system.slice/other.service")}) {
-      ControlGroups::move(groups.make(name), start(IGPU_SHORT_PROCESS, "in a group"));
+      ControlGroups::move(groups.make(name), start(test_program("short_process"), "in a group"));
       ++with_groups;
     }
   } else {

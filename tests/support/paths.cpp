@@ -13,4 +13,6 @@ const std::string& exporter_binary() {
   return binary;
 }
 
+std::string test_program(const std::string& name) { return IGPU_TEST_PROGRAMS "/" + name; }
+
 }  // namespace igpu::test

@@ -9,5 +9,6 @@ namespace igpu::test {
 // checkout.
 const std::string& source_folder();
 const std::string& exporter_binary();
+std::string test_program(const std::string& name);  // built for the tests
 
 }  // namespace igpu::test

@@ -27,7 +27,7 @@ set(program_support expected_values exposition_parser paths sample_page utf8)
 list(TRANSFORM program_support REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tests/support/\\1.cpp")
 add_executable(windows_program_tests doctest_main.cpp ${program_tests} ${program_support})
 set_property(SOURCE "${PROJECT_SOURCE_DIR}/tests/support/paths.cpp" PROPERTY COMPILE_DEFINITIONS
-  "IGPU_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";IGPU_EXPORTER_BINARY=\"$<TARGET_FILE:intel-gpu-exporter>\"")
+  "IGPU_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";IGPU_EXPORTER_BINARY=\"$<TARGET_FILE:intel-gpu-exporter>\";IGPU_TEST_PROGRAMS=\"${CMAKE_CURRENT_BINARY_DIR}\"")
 igpu_target_settings(windows_program_tests)
 target_compile_options(windows_program_tests PRIVATE -O0 -g0)
 target_include_directories(windows_program_tests PRIVATE "${PROJECT_SOURCE_DIR}/collectors" "${PROJECT_SOURCE_DIR}/tests")

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "support/paths.h"
 #include "support/run_program.h"
 #include "support/scratch_folder.h"
 
@@ -258,28 +259,31 @@ TEST_CASE("the archives of tests/machines are as the tool writes them") {
 TEST_CASE("the tool packs and unpacks, and reports what it refuses") {
   const ScratchFolder scratch;
   const std::string archive = machine_archive_path("cometlake-i915").string();
-  CHECK(run_program({IGPU_MACHINE_ARCHIVE, "unpack", archive, scratch.path("machine")}).status == 0);
+  CHECK(run_program({test_program("machine_archive"), "unpack", archive, scratch.path("machine")}).status == 0);
   CHECK(fs::exists(scratch.path("machine") + "/sys/class/drm/card0/gt_act_freq_mhz"));
-  CHECK(run_program({IGPU_MACHINE_ARCHIVE, "pack", scratch.path("machine"), scratch.path("again")}).status == 0);
+  CHECK(run_program({test_program("machine_archive"), "pack", scratch.path("machine"), scratch.path("again")}).status ==
+        0);
   const bool same = read_file(scratch.path("again")) == read_file(archive);
   CHECK(same);
 
-  const ProgramOutcome again = run_program({IGPU_MACHINE_ARCHIVE, "unpack", archive, scratch.path("machine")});
+  const ProgramOutcome again =
+      run_program({test_program("machine_archive"), "unpack", archive, scratch.path("machine")});
   CHECK(again.status == 1);
   CHECK(again.output.find("is not empty") != std::string::npos);
 
   const std::string hostile = scratch.write("hostile", kHeader + "sys/\n  l -> /etc\n\nsys/l/\n  x = 1\n");
   const ProgramOutcome refused =
-      run_program({IGPU_MACHINE_ARCHIVE, "unpack", hostile, scratch.path("hostile_machine")});
+      run_program({test_program("machine_archive"), "unpack", hostile, scratch.path("hostile_machine")});
   CHECK(refused.status == 1);
   CHECK(refused.output == "machine_archive: " + hostile + ": line 3: a link must be relative\n");
   CHECK_FALSE(fs::exists(scratch.path("hostile_machine")));
 
   fs::create_directories(scratch.path("links"));
   fs::create_symlink("/etc", scratch.path("links") + "/etc");
-  CHECK(run_program({IGPU_MACHINE_ARCHIVE, "pack", scratch.path("links"), scratch.path("links.machine")}).status == 1);
+  CHECK(run_program({test_program("machine_archive"), "pack", scratch.path("links"), scratch.path("links.machine")})
+            .status == 1);
   CHECK_FALSE(fs::exists(scratch.path("links.machine")));
-  CHECK(run_program({IGPU_MACHINE_ARCHIVE, "pack"}).status == 2);
+  CHECK(run_program({test_program("machine_archive"), "pack"}).status == 2);
 }
 
 TEST_SUITE_END();
