@@ -47,8 +47,8 @@ TEST_CASE("the values follow the process") {
   const auto waits = [&] {
     while (!go_on) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
-  // A sanitizer starts its own thread with the first of the program. That one goes on: the kernel counts a thread for a
-  // moment after join().
+  // A sanitizer starts its own thread with the program's first one. The first one runs until the end, because the
+  // kernel counts a thread for a moment after join().
   std::thread first(waits);
   const exporter::ProcessMetrics process;
   const auto before = own_process(process);
